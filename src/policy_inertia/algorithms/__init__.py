@@ -1,0 +1,109 @@
+"""The methods by name. A method is a row of data: an algorithm's settings and two transforms."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from ..types import InputError, Spec, nearest
+from .base import Acting, Algorithm
+from .dqn import DQNConfig, dqn
+from .nested import NestedConfig, nested
+from .sac import SACConfig, sac
+
+__all__ = [
+    "METHODS",
+    "Acting",
+    "Algorithm",
+    "Config",
+    "DQNConfig",
+    "Method",
+    "NestedConfig",
+    "SACConfig",
+    "build",
+    "config_from_dict",
+    "dqn",
+    "method",
+    "nested",
+    "override",
+    "sac",
+]
+
+Config = DQNConfig | SACConfig | NestedConfig[DQNConfig] | NestedConfig[SACConfig]
+
+REPEATS = (1, 2, 4, 8)  # the paper's repetition set
+PENALTY = 0.05  # the paper's price of an inconsistent action
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row: what learns, for how many steps an action may be held, the price of a switch."""
+
+    about: str
+    config: Config
+    repeats: tuple[int, ...] = (1,)
+    penalty: float = 0.0
+
+
+_NSAC = NestedConfig(core=SACConfig())
+_NDQN = NestedConfig(core=DQNConfig())
+
+METHODS: dict[str, Method] = {
+    "dqn": Method("deep Q-learning: replay and a hard target, nothing else", DQNConfig()),
+    "sac": Method("discrete soft actor-critic, twin critics, fixed temperature", SACConfig()),
+    "nsac": Method("the paper's method: a learned inertia around discrete SAC", _NSAC),
+    "ndqn": Method("the same learned inertia around DQN", _NDQN),
+    "dqn-repeat": Method("DQN that also picks how long to hold an action", DQNConfig(), REPEATS),
+    "sac-repeat": Method("SAC that also picks how long to hold an action", SACConfig(), REPEATS),
+    "dqn-ip": Method("DQN trained with a price on switching", DQNConfig(), penalty=PENALTY),
+    "sac-ip": Method("SAC trained with a price on switching", SACConfig(), penalty=PENALTY),
+    "nsac-ip": Method("NSAC trained with a price on switching", _NSAC, penalty=PENALTY),
+}
+
+
+def method(name: str) -> Method:
+    """The method of that name, or an error that offers the nearest one."""
+    if name not in METHODS:
+        raise InputError(f"there is no method '{name}'{nearest(name, METHODS)}")
+    return METHODS[name]
+
+
+def build(config: Config, spec: Spec) -> Algorithm:
+    """The algorithm that these settings are of."""
+    match config:
+        case DQNConfig():
+            return dqn(config, spec)
+        case SACConfig():
+            return sac(config, spec)
+        case NestedConfig():
+            return nested(build(config.core, spec), config, spec)
+
+
+def override(config: Any, settings: dict[str, dict[str, Any]]) -> Any:
+    """`config` with the settings given for its class, and for the classes inside it, by name."""
+    changes = dict(settings.get(type(config).__name__, {}))
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if dataclasses.is_dataclass(value):
+            changes[field.name] = override(value, settings)
+    return dataclasses.replace(config, **changes)
+
+
+def config_from_dict(template: Any, values: dict[str, Any]) -> Any:
+    """The inverse of `dataclasses.asdict`; `template` gives the classes."""
+    known = {field.name: getattr(template, field.name) for field in dataclasses.fields(template)}
+    for name in values:
+        if name not in known:
+            raise InputError(
+                f"'{name}' is no setting of {type(template).__name__}{nearest(name, known)}"
+            )
+    changes = {
+        name: config_from_dict(known[name], value)
+        if dataclasses.is_dataclass(known[name])
+        else tuple(value)
+        if isinstance(known[name], tuple)
+        else value
+        for name, value in values.items()
+    }
+    return dataclasses.replace(template, **changes)

@@ -1,0 +1,68 @@
+"""What an algorithm is: a bundle of pure functions, made by a constructor that closes over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import optax
+
+from ..types import Array, Transition, Tree
+
+
+class Acting(NamedTuple):
+    """What a policy says of a batch of (observation, previous action)."""
+
+    log_pi: Array  # (B, A) of the policy that acts: the mixed policy of a nested algorithm
+    log_pi_core: Array  # (B, A) of the core; the same as log_pi where nothing is nested
+    mu: Array  # (B,) the inertia; 0 where nothing is nested or there is no previous action
+    scores: Array  # (B, A) what hysteresis compares: log-probabilities, or Q where they are not
+
+
+class Algorithm(NamedTuple):
+    """The pure functions that make up an algorithm.
+
+    init(key) -> state: all that learning carries along, a pytree.
+    update(state, batch, due) -> (state, losses): one update of every part whose entry in `due`, an
+        array of booleans as long as `intervals`, is true.
+    acting(state) -> params: the part of the state that acting needs.
+    apply(params, obs, prev_action, xp) -> Acting: with `xp` NumPy on the host, JAX in the learner.
+    exploration(updates) -> epsilon: the share of uniformly random actions in training.
+    intervals: each part is updated after every so many transitions (m_core, m).
+    """
+
+    init: Callable[[Array], Tree]
+    update: Callable[[Tree, Transition, Array], tuple[Tree, dict[str, Array]]]
+    acting: Callable[[Tree], Tree]
+    apply: Callable[..., Acting]
+    exploration: Callable[[int], float]
+    intervals: tuple[int, ...]
+
+
+def no_exploration(updates: int) -> float:
+    """Stochastic policies explore by sampling."""
+    return 0.0
+
+
+def adam(learning_rate: float) -> optax.GradientTransformation:
+    """Adam with optax's defaults over one flat vector: one fused loop instead of one per leaf."""
+    return optax.flatten(optax.adam(learning_rate))
+
+
+def descend(
+    optimiser: optax.GradientTransformation,
+    loss: Callable[[Tree], Array],
+    params: Tree,
+    optimiser_state: Tree,
+) -> tuple[Tree, Tree, Array]:
+    """One gradient step on `loss`: the new parameters, the optimiser's state, and the loss."""
+    value, gradient = jax.value_and_grad(loss)(params)
+    updates, optimiser_state = optimiser.update(gradient, optimiser_state)
+    return optax.apply_updates(params, updates), optimiser_state, value
+
+
+def plain(log_pi: Array, scores: Array) -> Acting:
+    """Acting without a controller: the core is the policy."""
+    return Acting(log_pi, log_pi, np.zeros(log_pi.shape[:-1], np.float32), scores)

@@ -1,0 +1,75 @@
+"""Vanilla deep Q-learning: experience replay and a hard target network, nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+from jax import numpy as jnp
+
+from ..types import Array, Spec, Transition, Tree
+from . import losses
+from .base import Acting, Algorithm, adam, descend, plain
+from .networks import init_mlp, mlp
+
+
+@dataclass(frozen=True)
+class DQNConfig:
+    """Settings of DQN; the defaults are the paper's for Highway."""
+
+    learning_rate: float = 3e-4
+    """Adam's learning rate."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Units of each hidden layer."""
+    train_interval: int = 2
+    """Transitions collected for each update (the paper's m_core)."""
+    target_period: int = 10_000
+    """Updates between two copies of the network into its target."""
+    epsilon_decay: float = 5e-6
+    """Decrease of epsilon at each update, from 1; try 1e-4 for short runs."""
+    epsilon_final: float = 0.1
+    """Where epsilon stays."""
+
+
+class DQNState(NamedTuple):
+    critic: Tree
+    target: Tree
+    optimiser: Tree
+    updates: Array
+
+
+def dqn(config: DQNConfig, spec: Spec) -> Algorithm:
+    """DQN, alone or as the core of a nested algorithm (its policy is then the greedy one)."""
+    optimiser = adam(config.learning_rate)
+
+    def init(key: Array) -> DQNState:
+        critic = init_mlp(key, (spec.obs_dim, *config.hidden, spec.n_actions))
+        # the target is a copy: donated states must not hold one buffer twice
+        target = jax.tree.map(jnp.copy, critic)
+        return DQNState(critic, target, optimiser.init(critic), jnp.int32(0))
+
+    def update(state: DQNState, batch: Transition, due: Array) -> tuple[DQNState, dict[str, Array]]:
+        del due  # one part: whenever this is called, it is due
+        next_value = losses.greedy_value(mlp(state.target, batch.next_obs))
+        target = losses.bellman_target(batch.reward, batch.discount, next_value)
+
+        def loss(critic: Tree) -> Array:
+            return losses.bellman_residual(mlp(critic, batch.obs), batch.action, target)
+
+        critic, optimiser_state, value = descend(optimiser, loss, state.critic, state.optimiser)
+        updates = state.updates + 1
+        replace = updates % config.target_period == 0
+        new_target = jax.tree.map(lambda t, c: jnp.where(replace, c, t), state.target, critic)
+        return DQNState(critic, new_target, optimiser_state, updates), {"loss": value}
+
+    def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
+        q = mlp(params, obs, xp)
+        return plain(losses.log_greedy(q, xp), q)
+
+    def exploration(updates: int) -> float:
+        return max(config.epsilon_final, 1.0 - config.epsilon_decay * updates)
+
+    return Algorithm(
+        init, update, lambda state: state.critic, apply, exploration, (config.train_interval,)
+    )

@@ -1,0 +1,101 @@
+"""The paper's equations, one function each, in the maths' names; batched over leading axes.
+
+Nothing here knows of networks, optimisers or states. `pi` always comes as its logarithm.
+Equation labels are those of the paper's LaTeX source, "B" is its Supplementary B.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jax import lax
+from jax import numpy as jnp
+
+from ..types import Array
+from .networks import one_hot
+
+LOG_ZERO = -1e4
+"""The logarithm of a zero probability: finite, so that no gradient becomes NaN, and so small that
+its exponential is exactly 0."""
+
+
+def chosen(q: Array, action: Array) -> Array:
+    """q[..., action]: (..., B, A) and (B,) -> (..., B); a product, as XLA's gather is slower."""
+    return (q * one_hot(action, q.shape[-1])).sum(-1)
+
+
+def soft_value(log_pi: Array, q: Array, alpha: Array | float) -> Array:
+    """V = pi^T [Q - alpha log pi].
+
+    Equation (V(theta)) with the core's `log_pi` and `alpha_core`, Equation
+    (soft_v_calc_for_mixed_policy) with the mixed policy's.
+    """
+    return (jnp.exp(log_pi) * (q - alpha * log_pi)).sum(-1)
+
+
+def greedy_value(q: Array) -> Array:
+    """V = max_a Q(s, a), the bootstrap of vanilla DQN."""
+    return q.max(-1)
+
+
+def bellman_target(reward: Array, discount: Array, next_value: Array) -> Array:
+    """r + gamma V(s'), the target in Equations (J(theta)) and (J(vartheta)); a constant."""
+    return lax.stop_gradient(reward + discount * next_value)
+
+
+def bellman_residual(q: Array, action: Array, target: Array) -> Array:
+    """L(theta) = E[1/2 (Q(s, a) - target)^2], Equations (J(theta)) and (J(vartheta)).
+
+    Twins on a leading axis are summed: each minimises its own residual.
+    """
+    return (0.5 * (chosen(q, action) - target) ** 2).mean(-1).sum()
+
+
+def soft_policy_loss(log_pi: Array, q: Array, alpha: Array | float) -> Array:
+    """L = E[pi^T [alpha log pi - Q]], gradients through `log_pi` alone.
+
+    Equation (J(phi)) with the core's policy; B's L^pic(psi) with the mixed policy, whose core must
+    then be a constant (`log_mixture` stops its gradient).
+    """
+    return -soft_value(log_pi, lax.stop_gradient(q), alpha).mean()
+
+
+def temperature_loss(log_alpha: Array, log_pi: Array, target_entropy: float) -> Array:
+    """E[pi^T [-alpha (log pi + target)]], gradients through alpha alone (an option for SAC)."""
+    entropy = -(jnp.exp(log_pi) * log_pi).sum(-1)
+    return jnp.exp(log_alpha) * lax.stop_gradient(entropy - target_entropy).mean()
+
+
+def inertia(x: Array, mu0: float, xp: Any = jnp) -> Array:
+    """mu = mu0 + (1 - mu0) (tanh(x) + 1) / 2 of the PIC network's pre-activation x."""
+    return mu0 + (1 - mu0) * (xp.tanh(x) + 1) / 2
+
+
+def log_mixture(
+    x: Array, log_pi_core: Array, prev_action: Array, mu0: float, xp: Any = jnp
+) -> Array:
+    """log pi(.|s, a_prev), Equation (mixed_policy), from the PIC network's pre-activation x (B,).
+
+    pi = mu delta(a_prev) + (1 - mu) pi_core. Since (tanh(x) + 1) / 2 = sigmoid(2x), both weights
+    have exact logarithms and the sum is a `logaddexp`: no probability is ever added to an epsilon.
+    Without a previous action (-1) the mixed policy is the core. The core is a constant here.
+    """
+    if xp is jnp:
+        log_pi_core = lax.stop_gradient(log_pi_core)
+    x = x[..., None]
+    log_keep = np.float32(np.log1p(-mu0))
+    log_release = log_keep - xp.logaddexp(0, 2 * x)  # log(1 - mu)
+    log_mu = log_keep - xp.logaddexp(0, -2 * x)
+    if mu0 > 0:
+        log_mu = xp.logaddexp(np.float32(np.log(mu0)), log_mu)
+    follow = log_release + log_pi_core
+    repeated = one_hot(prev_action, log_pi_core.shape[-1], xp) > 0
+    mixed = xp.where(repeated, xp.logaddexp(log_mu, follow), follow)
+    return xp.where(prev_action[..., None] < 0, log_pi_core, mixed)
+
+
+def log_greedy(q: Array, xp: Any = jnp) -> Array:
+    """The greedy policy as log-probabilities: 0 at the first maximum, LOG_ZERO elsewhere."""
+    best = one_hot(xp.argmax(q, axis=-1), q.shape[-1], xp)
+    return xp.where(best > 0, np.float32(0), np.float32(LOG_ZERO))

@@ -1,0 +1,60 @@
+"""Multi-layer perceptrons as plain pytrees.
+
+`xp` is the array module, `jax.numpy` or `numpy`: the learner compiles the very functions that
+policies call on the host, where one observation takes microseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax import numpy as jnp
+
+from ..types import Array, Tree
+
+
+def init_mlp(
+    key: Array, sizes: tuple[int, ...], twins: int | None = None, zero_bias: bool = False
+) -> Tree:
+    """Weights uniform in +-1/sqrt(fan_in), as PyTorch's default; `twins` adds a leading axis.
+
+    `zero_bias` zeroes the last bias, so that `mu` starts in the middle of its range.
+    """
+    layers = []
+    lead = () if twins is None else (twins,)
+    for fan_in, fan_out, k in zip(
+        sizes[:-1], sizes[1:], jax.random.split(key, len(sizes) - 1), strict=True
+    ):
+        k_w, k_b = jax.random.split(k)
+        bound = fan_in**-0.5
+        w = jax.random.uniform(k_w, (*lead, fan_in, fan_out), minval=-bound, maxval=bound)
+        b = jax.random.uniform(k_b, (*lead, 1, fan_out), minval=-bound, maxval=bound)
+        layers.append({"w": w, "b": b})
+    if zero_bias:
+        layers[-1]["b"] = jnp.zeros_like(layers[-1]["b"])
+    return layers
+
+
+def mlp(params: Tree, x: Array, xp: Any = jnp) -> Array:
+    """ReLU between layers, none after the last; (B, i) -> (B, o), or (2, B, o) for twins."""
+    for layer in params[:-1]:
+        x = xp.maximum(x @ layer["w"] + layer["b"], 0)
+    return x @ params[-1]["w"] + params[-1]["b"]
+
+
+def one_hot(action: Array, n_actions: int, xp: Any = jnp) -> Array:
+    """Rows of the identity, and a row of zeros for the null action -1."""
+    return (action[..., None] == xp.arange(n_actions)).astype(np.float32)
+
+
+def with_action(obs: Array, prev_action: Array, n_actions: int, xp: Any = jnp) -> Array:
+    """The input of `mu(s, a_prev)` and `Q(s, a_prev, .)`: the observation and a_prev's one-hot."""
+    return xp.concatenate([obs, one_hot(prev_action, n_actions, xp)], axis=-1)
+
+
+def log_softmax(logits: Array, xp: Any = jnp) -> Array:
+    """Log-probabilities from logits, stable for any finite input."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return shifted - xp.log(xp.exp(shifted).sum(axis=-1, keepdims=True))

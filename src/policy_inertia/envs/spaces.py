@@ -1,0 +1,60 @@
+"""Which observation and action spaces are supported, and how observations become vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import gymnasium as gym
+import numpy as np
+
+from ..types import Array, InputError, Spec
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """One env's spaces, as much of them as a policy must know (and can be written as JSON).
+
+    Inside the library actions are counted from 0; `first_action` is added for the env.
+    """
+
+    obs_shape: tuple[int, ...]
+    n_actions: int
+    first_action: int = 0
+    n_states: int | None = None  # for a Discrete observation space: fed as a one-hot
+    first_state: int = 0
+
+    @classmethod
+    def of(cls, observation_space: gym.Space, action_space: gym.Space, name: str) -> Spaces:
+        """Read a single env's spaces; refuse what the method cannot be applied to."""
+        if not isinstance(action_space, gym.spaces.Discrete):
+            raise InputError(
+                f"{name} has the action space {action_space}: policy inertia needs Discrete "
+                "actions, so wrap the env to offer a finite list of actions"
+            )
+        actions = (int(action_space.n), int(action_space.start))
+        if isinstance(observation_space, gym.spaces.Discrete):
+            states = (int(observation_space.n), int(observation_space.start))
+            return cls((), *actions, *states)
+        if isinstance(observation_space, gym.spaces.Box):
+            return cls(tuple(map(int, observation_space.shape)), *actions)
+        raise InputError(
+            f"{name} has observations of {type(observation_space).__name__}: expected Box or "
+            "Discrete, so wrap the env in gymnasium.wrappers.FlattenObservation"
+        )
+
+    @property
+    def spec(self) -> Spec:
+        size = self.n_states if self.n_states is not None else int(np.prod(self.obs_shape))
+        return Spec(size, self.n_actions)
+
+    def encode(self, obs: Array) -> np.ndarray:
+        """A batch of observations as float32 vectors (B, obs_dim); always a copy."""
+        if self.n_states is not None:
+            return np.eye(self.n_states, dtype=np.float32)[np.asarray(obs) - self.first_state]
+        return np.array(obs, np.float32).reshape(len(obs), -1)
+
+    def decode(self, vectors: np.ndarray) -> np.ndarray:
+        """The inverse of `encode`, for policies that expect the env's own observations."""
+        if self.n_states is not None:
+            return vectors.argmax(axis=1) + self.first_state
+        return vectors.reshape(len(vectors), *self.obs_shape)

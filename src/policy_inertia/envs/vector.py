@@ -1,0 +1,164 @@
+"""Gymnasium envs side by side, in which every episode starts from a seed of its own.
+
+Autoreset is switched off: the env returns an episode's true last observation, and the finished envs
+alone are reset, each with the seed that its place and its episode's number give. So an episode does
+not depend on how many envs run beside it, and a vector of envs is restored without its help, by
+resetting each env with its seed and taking the actions of its running episode again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+
+from ..types import InputError, nearest
+from .spaces import Spaces
+
+EnvLike = str | Callable[[], gym.Env]
+
+
+def name_of(env: EnvLike) -> str:
+    """What to call an env in files and messages."""
+    return env if isinstance(env, str) else getattr(env, "__name__", type(env).__name__)
+
+
+def make_vector(env: EnvLike, n: int) -> tuple[VectorEnv, Spaces]:
+    """`n` copies of an env, given by its Gymnasium id or by a function that makes one."""
+
+    def one() -> gym.Env:
+        # the checker costs more than many envs' own step, and warns about what we test ourselves
+        return gym.make(env, disable_env_checker=True) if isinstance(env, str) else env()
+
+    try:
+        probe = one()
+    except (gym.error.Error, ImportError) as error:
+        raise _cannot_make(name_of(env), error) from error
+    spaces = Spaces.of(probe.observation_space, probe.action_space, name_of(env))
+    probe.close()
+    return SyncVectorEnv([one] * n, copy=False, autoreset_mode=AutoresetMode.DISABLED), spaces
+
+
+def _cannot_make(name: str, error: Exception) -> InputError:
+    unregistered = (gym.error.UnregisteredEnv, gym.error.NamespaceNotFound, ModuleNotFoundError)
+    if isinstance(error, unregistered):
+        hint = nearest(name, gym.registry) or (
+            ": give a Gymnasium id such as CartPole-v1, or package:Id for one of your own"
+        )
+        return InputError(f"there is no env '{name}'{hint}")
+    return InputError(f"{name} cannot be made: {str(error).splitlines()[0]}")
+
+
+class Step(NamedTuple):
+    """What one step of all envs gave; `next_obs` is what the action led to, not the reset."""
+
+    next_obs: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    info: dict[str, Any]
+
+    @property
+    def done(self) -> np.ndarray:
+        return self.terminated | self.truncated
+
+
+def episode_seed(*key: int) -> int:
+    """A seed for an episode from the numbers that name it; any two keys give unrelated seeds."""
+    return int(np.random.SeedSequence(key).generate_state(1)[0])
+
+
+class Envs:
+    """N envs; `obs` is what to act on next. `seed_of(i, k)` seeds env i's k-th episode."""
+
+    def __init__(self, env: EnvLike, n: int, seed_of: Callable[[int, int], int]) -> None:
+        self.name = name_of(env)
+        self.vector, self.spaces = make_vector(env, n)
+        self.seed_of = seed_of
+        self.n = n
+        self.restart()
+
+    def restart(self, seed_of: Callable[[int, int], int] | None = None) -> None:
+        """Begin all over, in every env."""
+        self.seed_of = seed_of or self.seed_of
+        self.episode = np.full(self.n, -1)
+        self.actions: list[list[int]] = [[] for _ in range(self.n)]  # of each running episode
+        self.obs = np.zeros((self.n, self.spaces.spec.obs_dim), np.float32)
+        self._reset(np.ones(self.n, bool))
+
+    def step(self, actions: np.ndarray) -> Step:
+        """Take one action in each env, and reset those whose episode it ended."""
+        raw, reward, terminated, truncated, info = self.vector.step(
+            actions + self.spaces.first_action
+        )
+        step = Step(
+            self.spaces.encode(raw), np.array(reward), terminated.copy(), truncated.copy(), info
+        )
+        self._refuse_nan(step)
+        for record, action in zip(self.actions, actions.tolist(), strict=True):
+            record.append(action)
+        self.obs = step.next_obs
+        if step.done.any():
+            self.obs = step.next_obs.copy()
+            self._reset(step.done)
+        return step
+
+    def _reset(self, mask: np.ndarray) -> None:
+        self.episode[mask] += 1
+        seeds: list[int | None] = [None] * self.n
+        for i in np.flatnonzero(mask).tolist():
+            seeds[i] = self.seed_of(i, int(self.episode[i]))
+            self.actions[i] = []
+        raw, _ = self.vector.reset(seed=seeds, options={"reset_mask": mask.copy()})
+        self.obs[mask] = self.spaces.encode(raw)[mask]
+
+    def _refuse_nan(self, step: Step) -> None:
+        for what, values in (("reward", step.reward), ("observation", step.next_obs)):
+            bad = np.isnan(values.reshape(self.n, -1)).any(axis=1)
+            if bad.any():
+                i = int(np.flatnonzero(bad)[0])
+                raise InputError(
+                    f"{self.name} gave a NaN {what} in env {i}, episode {self.episode[i]}, step "
+                    f"{len(self.actions[i])}: learning cannot go on from it, so mend the env "
+                    "(the last checkpoint is untouched)"
+                )
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Enough to come back to this very moment; arrays only."""
+        return {
+            "episode": self.episode.copy(),
+            "lengths": np.array([len(a) for a in self.actions]),
+            "actions": np.array([x for a in self.actions for x in a], np.int64),
+            "obs": self.obs.copy(),
+        }
+
+    def restore(self, state: dict[str, np.ndarray]) -> bool:
+        """Come back to `state` by taking each running episode's actions again.
+
+        The envs' episodes are of different lengths, so the shorter ones are started later and all
+        end together. False where the env did not come back to the same observation, since it is not
+        deterministic given its seed: those envs then stand in the episode as they replayed it.
+        """
+        lengths, ends = state["lengths"], np.cumsum(state["lengths"])
+        taken = [state["actions"][end - n : end] for n, end in zip(lengths, ends, strict=True)]
+        longest = int(lengths.max(initial=0))
+        for t in range(longest + 1):
+            starting = lengths == longest - t
+            if starting.any():
+                self.episode[starting] = state["episode"][starting] - 1
+                self._reset(starting)
+            if t == longest:
+                break
+            running = lengths >= longest - t
+            actions = [
+                a[t - longest + n] if r else 0
+                for a, n, r in zip(taken, lengths.tolist(), running.tolist(), strict=True)
+            ]
+            self.step(np.array(actions, np.int64))
+        return bool(np.array_equal(self.obs, state["obs"]))
+
+    def close(self) -> None:
+        self.vector.close()

@@ -1,0 +1,123 @@
+"""From a policy to finished episodes, and from those to figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Protocol
+
+import numpy as np
+
+from .envs import EnvLike, Envs, episode_seed
+from .metrics import Episode, summarise
+from .policy import Policy
+from .types import InputError
+
+
+class Predictor(Protocol):
+    """Anything that acts as Stable-Baselines3's policies do."""
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+    ) -> tuple[np.ndarray, Any]: ...
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Finished episodes, and what the inertia controller said on the way (empty without one)."""
+
+    episodes: list[Episode]
+    mu: np.ndarray  # one value for each step that had a previous action
+    switch_gap: np.ndarray  # at each such step: switch probability, mixed minus core
+
+    def summary(self) -> dict[str, Any]:
+        """All figures by name."""
+        figures = summarise(self.episodes)
+        if len(self.mu):
+            figures |= {
+                "mu_mean": float(self.mu.mean()),
+                "mu_under_0.05": float((self.mu < 0.05).mean()),
+                "mu_over_0.95": float((self.mu > 0.95).mean()),
+                "switch_mixed_minus_core": float(self.switch_gap.mean()),
+            }
+        return figures
+
+
+def evaluate(
+    policy: Predictor,
+    env: EnvLike | Envs,
+    episodes: int = 20,
+    seed: int = 0,
+    deterministic: bool = False,
+) -> Evaluation:
+    """Run whole episodes, the k-th from the k-th seed that `seed` gives; always the same ones.
+
+    The episodes are handed to the envs in order and each is run to its end, so short episodes are
+    not favoured. The paper evaluates with sampled actions; `deterministic` takes the best ones.
+    """
+    if episodes < 1:
+        raise InputError(f"episodes is {episodes}: evaluate at least one")
+    number = count()
+    handed: dict[tuple[int, int], int] = {}
+
+    def seed_of(i: int, k: int) -> int:
+        handed[i, k] = next(number)
+        return episode_seed(seed, handed[i, k])
+
+    if isinstance(env, Envs):
+        envs = env
+        envs.restart(seed_of)
+    else:
+        envs = Envs(env, min(episodes, 20), seed_of)
+    if hasattr(policy, "seed"):
+        policy.seed(episode_seed(seed, 2**31))
+
+    finished: dict[int, Episode] = {}
+    reward = np.zeros(envs.n)
+    state, previous = None, np.full(envs.n, -1)
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+    while len(finished) < episodes:
+        seen.append((envs.obs, previous))
+        number_of, taken = envs.episode.copy(), list(envs.actions)  # before a reset renews them
+        observation = envs.spaces.decode(envs.obs)
+        actions, state = policy.predict(observation, state, previous < 0, deterministic)
+        actions = np.asarray(actions) - envs.spaces.first_action
+        step = envs.step(actions)
+        reward += step.reward
+        for i in np.flatnonzero(step.done).tolist():
+            k = handed[i, int(number_of[i])]
+            if k < episodes:
+                crashed = _crashed(step.info, i)
+                finished[k] = Episode(
+                    float(reward[i]), np.array(taken[i]), bool(step.terminated[i]), crashed
+                )
+        reward[step.done] = 0
+        previous = np.where(step.done, -1, actions)
+    if envs is not env:
+        envs.close()
+    return Evaluation([finished[k] for k in range(episodes)], *_controller(policy, seen))
+
+
+def _crashed(info: dict[str, Any], i: int) -> bool | None:
+    """Whether env i's episode ended in a crash, where the env says so in its info."""
+    if "crashed" not in info or not info.get("_crashed", np.ones(i + 1, bool))[i]:
+        return None
+    return bool(info["crashed"][i])
+
+
+def _controller(
+    policy: Predictor, seen: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """mu, and mixed minus core switch probability, at every step with a previous action."""
+    if not (isinstance(policy, Policy) and policy.nested):
+        return np.zeros(0), np.zeros(0)
+    obs, previous = (np.concatenate(part) for part in zip(*seen, strict=True))
+    obs, previous = obs[previous >= 0], previous[previous >= 0]
+    acting = policy.acting(obs, previous)
+    rows = np.arange(len(previous))
+    gap = np.exp(acting.log_pi_core[rows, previous]) - np.exp(acting.log_pi[rows, previous])
+    return acting.mu, gap

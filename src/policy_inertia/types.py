@@ -1,0 +1,48 @@
+"""The few types that every layer shares; no behaviour beyond validation lives here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+Array = Any  # a NumPy or a JAX array: the same functions serve both
+Tree = Any  # a pytree of arrays
+
+
+class InputError(ValueError):
+    """Something the user gave cannot be used; the message is one sentence that says what to do."""
+
+
+class Transition(NamedTuple):
+    """One decision and what came of it, or a batch of them.
+
+    `prev_action` is -1 at an episode's start. `discount` is `gamma**k * (1 - terminated)` for a
+    decision held for k primitive steps, so that time limits and repetition need no branch in any
+    learner: a truncated episode keeps its discount and bootstraps.
+    """
+
+    obs: Array
+    prev_action: Array
+    action: Array
+    reward: Array
+    discount: Array
+    next_obs: Array
+
+
+class Spec(NamedTuple):
+    """The sizes that a learner needs to know of a task."""
+
+    obs_dim: int
+    n_actions: int
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: what was probably meant, or all there is."""
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    if close:
+        return f": did you mean '{close[0]}'?"
+    if len(known) <= 12:
+        return f": choose one of {', '.join(known)}"
+    return ""
