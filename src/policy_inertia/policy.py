@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .algorithms import Acting, Config, NestedConfig, build, config_from_dict, method
+from .algorithms import Acting, Config, NestedConfig, build, config_from_dict, find_method
 from .checkpoint import flatten, read_arrays, unflatten, write_arrays
 from .envs import Spaces
 from .envs.transforms import split
@@ -179,7 +179,7 @@ class Policy:
                 f"{path} holds no policy: give a policy.safetensors, or the run folder it is in"
             )
         name = about["method"].removesuffix(" (core)")
-        template: Any = method(name).config
+        template: Any = find_method(name).config
         if name != about["method"]:
             template = template.core
         config = config_from_dict(template, about["config"])

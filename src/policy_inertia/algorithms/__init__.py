@@ -24,7 +24,7 @@ __all__ = [
     "build",
     "config_from_dict",
     "dqn",
-    "method",
+    "find_method",
     "nested",
     "override",
     "sac",
@@ -62,7 +62,7 @@ METHODS: dict[str, Method] = {
 }
 
 
-def method(name: str) -> Method:
+def find_method(name: str) -> Method:
     """The method of that name, or an error that offers the nearest one."""
     if name not in METHODS:
         raise InputError(f"there is no method '{name}'{nearest(name, METHODS)}")

@@ -5,36 +5,38 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
+import tyro
 from jax import lax
 from jax import numpy as jnp
 
-from .algorithms import Algorithm, Config, build, config_from_dict, method, override
+from .algorithms import Algorithm, Config, build, config_from_dict, find_method, override
 from .checkpoint import FORMAT, flatten, unflatten, write_json
 from .envs import TASKS, Decisions, EnvLike, Envs, Spaces, episode_seed, name_of
-from .evaluate import evaluate
+from .evaluation import evaluate
 from .policy import Policy, sample
 from .replay import Replay, unpack
 from .runs import RunFolder, finite
 from .types import InputError, Spec, Tree
 
-EVALUATION, FINAL = 1, 2  # streams of episode seeds beside training's, which is 0
+TRAINING, EVALUATION, FINAL = 0, 1, 2  # three streams of episode seeds
 
 
 @dataclass(frozen=True)
 class RunConfig:
     """A whole run as data. `settings(method, env)` fills it with defaults that fit the task."""
 
-    method: str
-    env: str
-    config: Config
+    method: Annotated[str, tyro.conf.Suppress]  # on the command line these two are words
+    env: Annotated[str, tyro.conf.Suppress]
+    config: Annotated[Config, tyro.conf.arg(name="")]  # its settings are flags without a prefix
     steps: int = 50_000
     """Primitive environment steps to train for, over all envs together."""
     seed: int = 0
@@ -100,7 +102,7 @@ def settings(name: str, env: str, **changes: Any) -> RunConfig:
     A change may be of the run (`steps=...`) or of the method's own config (`mu0=...`); the core of
     a nested method is changed with `core={...}`.
     """
-    row = method(name)
+    row = find_method(name)
     known = TASKS[env].settings if env in TASKS else {}
     config = override(
         RunConfig(name, env, row.config, repeats=row.repeats, penalty=row.penalty), known
@@ -169,7 +171,7 @@ class Session:
 
     def __init__(self, config: RunConfig, env: EnvLike) -> None:
         self.config = config
-        self.envs = Envs(env, config.envs, lambda i, k: episode_seed(config.seed, 0, i, k))
+        self.envs = Envs(env, config.envs, lambda i, k: episode_seed(config.seed, TRAINING, i, k))
         self.spaces: Spaces = self.envs.spaces
         choices = self.spaces.n_actions * len(config.repeats)
         self.spec = self.spaces.spec._replace(n_actions=choices)
@@ -204,9 +206,7 @@ class Session:
         step = self.envs.step(action)
         before = self.replay.added
         self.replay.add(
-            self.decisions.end(
-                action, step.next_obs, step.reward, step.terminated, step.truncated
-            )
+            self.decisions.end(action, step.next_obs, step.reward, step.terminated, step.truncated)
         )
         self.step += self.config.envs
         self.running += step.reward
@@ -279,9 +279,7 @@ class Session:
 
         def part(name: str) -> dict[str, np.ndarray]:
             return {
-                k.removeprefix(f"{name}."): v
-                for k, v in arrays.items()
-                if k.startswith(f"{name}.")
+                k.removeprefix(f"{name}."): v for k, v in arrays.items() if k.startswith(f"{name}.")
             }
 
         if records.dtype != self.replay.records.dtype:
@@ -306,14 +304,35 @@ Progress = Callable[[int, dict[str, Any], float], None]
 
 
 def train(
+    method: str,
+    env: EnvLike,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+    **changes: Any,
+) -> Policy:
+    """Train `method` on `env`, an id or a function that makes an env, and return the policy.
+
+    `changes` are settings of the run (`steps`, `seed`, `envs`, ...) or of the method (`mu0`,
+    `temperature`, ..., `core={...}`). Everything is kept in the folder `out`.
+    """
+    config = settings(method, name_of(env), **changes)
+    return run(config, out or default_folder(config), env, resume, progress)
+
+
+def default_folder(config: RunConfig) -> Path:
+    return Path("runs") / f"{config.env.replace('/', '-')}-{config.method}-{config.seed}"
+
+
+def run(
     config: RunConfig,
     out: str | os.PathLike[str],
     env: EnvLike | None = None,
     resume: bool = False,
     progress: Progress | None = None,
-    warn: Callable[[str], None] = print,
+    warn: Callable[[str], None] = warnings.warn,
 ) -> Policy:
-    """Train a policy into the folder `out`, and return it.
+    """Carry out one run in the folder `out`.
 
     `env` is needed only for an env that has no Gymnasium id: a function that makes one. With
     `resume` a stopped run goes on from its last checkpoint and ends bit for bit like one that was
@@ -323,13 +342,13 @@ def train(
     session = Session(config, env)  # before the folder: a bad env leaves nothing behind
     folder = RunFolder(Path(out), config.to_dict(), resume)
     try:
-        return _train(config, env, session, folder, progress, warn)
+        return _run(config, env, session, folder, progress, warn)
     finally:
         folder.close()
         session.envs.close()
 
 
-def _train(
+def _run(
     config: RunConfig,
     env: EnvLike,
     session: Session,
@@ -356,11 +375,6 @@ def _train(
     def speed() -> float:
         return (session.step - first_step) / (time.perf_counter() - started)
 
-    def evaluation(stream: int, number: int, deterministic: bool, policy: Policy) -> dict[str, Any]:
-        episodes = config.eval_episodes if stream == EVALUATION else config.final_episodes
-        seed = episode_seed(config.seed, stream, number)
-        return evaluate(policy, slots, episodes, seed, deterministic).summary()
-
     def mark() -> None:
         """Evaluate, log, and keep what is worth keeping."""
         nonlocal best, next_eval, last_save, figures
@@ -370,7 +384,8 @@ def _train(
                 f"training diverged before step {session.step} (the networks hold NaN): lower the "
                 "learning rate or scale the rewards; the last checkpoint is untouched"
             )
-        summary = evaluation(EVALUATION, session.step, False, policy)
+        seed = episode_seed(config.seed, EVALUATION, session.step)
+        summary = evaluate(policy, slots, config.eval_episodes, seed).summary()
         figures = session.figures() | tags(summary)
         folder.log(session.step, figures, speed())
         if summary["return"] > best:
@@ -389,19 +404,25 @@ def _train(
         mark()
     while session.step < config.steps:
         session.advance()
-        if session.step >= min(next_eval, config.steps):
+        due = session.step >= min(next_eval, config.steps)
+        if due:
             mark()
-        if progress is not None and session.step % (32 * config.envs) == 0:
+        if progress is not None and (due or session.step % (32 * config.envs) == 0):
             progress(session.step, figures, speed())
 
     policy = session.policy()
     policy.save(folder.path / "policy.safetensors")
     result = {
-        "sampled": evaluation(FINAL, 0, False, policy),
-        "greedy": evaluation(FINAL, 1, True, policy),
+        name: evaluate(
+            p, slots, config.final_episodes, episode_seed(config.seed, FINAL), greedy
+        ).summary()
+        for name, p, greedy in (
+            ("sampled", policy, False),
+            ("greedy", policy, True),
+            ("core", policy.core(), False),
+        )
+        if name != "core" or policy.nested
     }
-    if policy.nested:
-        result["core"] = evaluation(FINAL, 0, False, policy.core())
     write_json(folder.path / "result.json", {"format": FORMAT, "step": session.step, **result})
     slots.close()
     return policy

@@ -1,0 +1,5 @@
+"""`python -m policy_inertia` is the command line."""
+
+from .cli import main
+
+main()

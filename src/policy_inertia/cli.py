@@ -1,0 +1,320 @@
+"""The command line: it reads words and shows results; the library does the work."""
+
+from .threads import use_one_thread
+
+use_one_thread()  # before NumPy and JAX are imported
+
+# ruff: noqa: E402
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from .display import (
+    comparison_progress,
+    comparison_table,
+    complain,
+    out,
+    show,
+    training_progress,
+    warn,
+)
+from .types import InputError, nearest
+
+HELP = """\
+[bold]policy-inertia[/bold] makes discrete-action policies smooth, and measures how smooth they are.
+
+  policy-inertia train nsac CartPole-v1 --steps 50000     train one policy
+  policy-inertia evaluate runs/CartPole-v1-nsac-0         return and oscillation of a policy
+  policy-inertia compare dqn sac nsac --env CartPole-v1   methods side by side, over seeds
+  policy-inertia methods                                  what can be trained
+  policy-inertia tasks                                    on what, and with which settings
+
+Every command explains itself, for example: policy-inertia train --help"""
+
+
+def main() -> None:
+    """Run one command; bad input ends in one sentence and exit code 2."""
+    args = sys.argv[1:]
+    try:
+        if not args or args[0] in ("-h", "--help", "help"):
+            out.print(HELP, soft_wrap=True)
+        elif args[0] == "--version":
+            from importlib.metadata import version
+
+            out.print(version("policy-inertia"))
+        elif args[0] not in COMMANDS:
+            raise InputError(f"there is no command '{args[0]}'{nearest(args[0], COMMANDS)}")
+        else:
+            COMMANDS[args[0]](args[1:])
+    except InputError as error:
+        complain(str(error), "red")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        complain("stopped; the same command with --resume goes on")
+        sys.exit(130)
+
+
+def train(args: list[str]) -> None:
+    """Train one method on one env."""
+    from .algorithms import METHODS, find_method
+    from .training import RunConfig, default_folder, run, settings
+
+    words = []
+    while args and not args[0].startswith("-") and len(words) < 2:
+        words.append(args[0])
+        args = args[1:]
+    if len(words) < 2 and not {"-h", "--help"} & set(args):
+        raise InputError(
+            "train needs a method and an env, in this order and before the flags: "
+            f"policy-inertia train nsac CartPole-v1 (methods: {', '.join(METHODS)})"
+        )
+    name, env = words + ["nsac", "ENV"][len(words) :]
+
+    @dataclass(frozen=True)
+    class Train:
+        run: Annotated[RunConfig, tyro.conf.arg(name="")]
+        out: Path | None = None
+        """Folder for the run. Default: runs/ENV-METHOD-SEED."""
+        resume: bool = False
+        """Go on with the run in that folder after it was stopped."""
+        quiet: bool = False
+        """No progress bar but one line for each evaluation, for log files."""
+
+    parsed = _parse(
+        Train,
+        args,
+        f"train {name} {env}",
+        f"Train '{name}': {find_method(name).about}. (All methods: policy-inertia methods.) "
+        "Settings of a nested method's core begin with --core. The defaults are the task's own "
+        "where 'policy-inertia tasks' lists it, else the paper's for Highway.",
+        Train(settings(name, env)),
+    )
+    config, folder = parsed.run, parsed.out or default_folder(parsed.run)
+    with training_progress(config.steps, parsed.quiet) as watch:
+        run(config, folder, resume=parsed.resume, progress=watch, warn=warn)
+    result = json.loads((folder / "result.json").read_text())
+    show(
+        f"{name} on {config.env} after {result['step']:,} steps",
+        [(k, [result[k]]) for k in ("sampled", "greedy", "core") if k in result],
+    )
+    out.print(f"All of it is in {folder}", soft_wrap=True)
+
+
+def evaluate(args: list[str]) -> None:
+    """Evaluate a trained policy."""
+
+    @dataclass(frozen=True)
+    class Evaluate:
+        policy: tyro.conf.Positional[Path]
+        """A run folder, or a policy file."""
+        env: str | None = None
+        """Gymnasium id. Default: the env that it was trained on."""
+        episodes: int = 20
+        """How many episodes to run."""
+        seed: int = 0
+        """The episodes and the sampled actions follow from it."""
+        best: bool = False
+        """Of a run folder, take the policy of the best evaluation instead of the last."""
+        hysteresis: tuple[float, ...] = ()
+        """Also show the policy with a filter that keeps the last action unless a new one is
+        better by this much (in log-probability, or in Q for DQN)."""
+        json: bool = False
+        """Print JSON instead of a table."""
+
+    parsed = _parse(
+        Evaluate,
+        args,
+        "evaluate",
+        "Run a trained policy for whole episodes, with sampled actions (as in the paper) and with "
+        "the most probable ones, and without its inertia controller if it has one.",
+    )
+    from .evaluation import evaluate as measure
+    from .policy import Policy
+
+    path = parsed.policy
+    policy = Policy.load(path / "best.safetensors" if parsed.best and path.is_dir() else path)
+    env = parsed.env or policy.task
+    variants = [("sampled", policy, False), ("greedy", policy, True)]
+    if policy.nested:
+        variants.append(("core, sampled", policy.core(), False))
+    for tau in parsed.hysteresis:
+        filtered = policy.with_hysteresis(tau)
+        variants.append((f"hysteresis {tau:g}, sampled", filtered, False))
+        variants.append((f"hysteresis {tau:g}, greedy", filtered, True))
+    found = {
+        label: measure(p, env, parsed.episodes, parsed.seed, greedy).summary()
+        for label, p, greedy in variants
+    }
+    if parsed.json:
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    else:
+        show(
+            f"{policy.method} on {env}, {parsed.episodes} episodes",
+            [(label, [figures]) for label, figures in found.items()],
+        )
+
+
+def compare(args: list[str]) -> None:
+    """Train several methods over several seeds and compare them."""
+
+    @dataclass(frozen=True)
+    class Compare:
+        methods: tyro.conf.Positional[tuple[str, ...]]
+        """Names from 'policy-inertia methods'."""
+        env: str = "CartPole-v1"
+        """Gymnasium id."""
+        seeds: int = 3
+        """Runs of each method; take five or more before you claim anything."""
+        steps: int = 50_000
+        """Environment steps of each run."""
+        envs: int = 8
+        """Environments side by side in each run."""
+        eval_every: int = 5_000
+        """Steps between evaluations."""
+        eval_episodes: int = 20
+        """Episodes of each evaluation."""
+        final_episodes: int = 50
+        """Episodes of the last evaluation, which the table shows."""
+        hysteresis: tuple[float, ...] = ()
+        """Thresholds of a filter to put around the trained policies, as further rows."""
+        set: tuple[str, ...] = field(default=())
+        """Settings of single methods, such as nsac.mu0=0.1 nsac.core.temperature=0.05."""
+        out: Path = Path("runs/compare")
+        """Folder for the runs, the table and the picture."""
+        resume: bool = False
+        """Go on after a stop; what is finished is not run again."""
+        jobs: int | None = None
+        """Runs at a time. Default: one for each core."""
+        quiet: bool = False
+        """No progress bars."""
+
+    parsed = _parse(
+        Compare,
+        args,
+        "compare",
+        "Train several methods with several seeds, one process a core, and show return and "
+        "oscillation side by side.",
+    )
+    from . import comparison
+    from .plots import draw_curves
+
+    with comparison_progress(parsed.quiet) as watch:
+        found = comparison.compare(
+            parsed.methods,
+            parsed.env,
+            parsed.seeds,
+            parsed.out,
+            parsed.resume,
+            parsed.jobs,
+            parsed.hysteresis,
+            _overrides(parsed.set, parsed.methods),
+            watch,
+            steps=parsed.steps,
+            envs=parsed.envs,
+            eval_every=parsed.eval_every,
+            eval_episodes=parsed.eval_episodes,
+            final_episodes=parsed.final_episodes,
+        )
+    failed = [r for r in found.runs if not r.done]
+    for r in failed:
+        warn(f"{r.path} failed: {r.error}")
+    if not found.rows:
+        raise InputError("no run finished: mend what the lines above name, then add --resume")
+    table = comparison_table(f"{parsed.env}, {parsed.steps:,} steps", found.rows)
+    out.print(table)
+    picture = parsed.out / "curves.png"
+    draw_curves(found, picture)
+    with open(parsed.out / "table.txt", "w") as file:
+        Console(file=file, width=120).print(table)
+    out.print(f"Curves: {picture}   Table: {parsed.out / 'table.txt'}", soft_wrap=True)
+    if failed:
+        sys.exit(1)
+
+
+def methods(args: list[str]) -> None:
+    """List the methods."""
+    _no_more("methods", args)
+    from .algorithms import METHODS
+
+    table = Table("method", "what it is", "holds an action for", "price of a switch", box=None)
+    for name, row in METHODS.items():
+        hold = "1 step" if len(row.repeats) == 1 else f"{', '.join(map(str, row.repeats))} steps"
+        table.add_row(name, row.about, hold, f"{row.penalty:g}" if row.penalty else "")
+    out.print(table)
+    out.print("\nSettings of a method: policy-inertia train METHOD --help")
+
+
+def tasks(args: list[str]) -> None:
+    """List the tasks that settings are kept for."""
+    _no_more("tasks", args)
+    from .envs import TASKS
+
+    table = Table("task", "what it is", "settings that differ from the paper's", box=None)
+    for name, task in TASKS.items():
+        text = [f"{k}={v}" for group in task.settings.values() for k, v in group.items()]
+        table.add_row(name, task.about, ", ".join(dict.fromkeys(text)))
+    out.print(table)
+    out.print(
+        "\nAny other Gymnasium env with discrete actions works by its id (package:Id for your own);"
+        "\nthe paper's settings for Highway are then the defaults."
+    )
+
+
+COMMANDS: dict[str, Callable[[list[str]], None]] = {
+    "train": train,
+    "evaluate": evaluate,
+    "compare": compare,
+    "methods": methods,
+    "tasks": tasks,
+}
+
+
+def _parse(kind: Any, args: list[str], prog: str, description: str, default: Any = None) -> Any:
+    """The arguments as a dataclass; a bad value in them is an InputError like any other."""
+    extra = {} if default is None else {"default": default}
+    return tyro.cli(
+        kind,
+        prog=f"policy-inertia {prog}",
+        description=description,
+        args=args,
+        config=(tyro.conf.AvoidSubcommands, tyro.conf.FlagCreatePairsOff),
+        **extra,
+    )
+
+
+def _no_more(command: str, args: Sequence[str]) -> None:
+    if args and args[0] not in ("-h", "--help"):
+        raise InputError(f"'{command}' takes no arguments, but '{args[0]}' was given: leave it out")
+
+
+def _overrides(texts: Sequence[str], known: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """'nsac.core.temperature=0.05' as {'nsac': {'core': {'temperature': 0.05}}}."""
+    found: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        path, equals, value = text.partition("=")
+        *parents, name = path.split(".")
+        if not equals or not parents:
+            raise InputError(f"--set {text}: write method.setting=value, such as nsac.mu0=0.1")
+        if parents[0] not in known:
+            raise InputError(f"--set {text}: '{parents[0]}' is not compared here")
+        place: dict[str, Any] = found
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        try:
+            place[name] = json.loads(value.lower() if value in ("True", "False") else value)
+        except ValueError:
+            raise InputError(
+                f"--set {text}: '{value}' is no number, true, false or list of these"
+            ) from None
+    return found
+
+
+if __name__ == "__main__":
+    main()
