@@ -229,10 +229,9 @@ def torchrl_sac(envs: int, seconds: float) -> dict[str, float]:
         mlp = MLP(in_features=4, out_features=2, num_cells=HIDDEN, activation_class=torch.nn.ReLU)
         return TensorDictModule(mlp, ["observation"], [out_key])
 
-    env = GymWrapper(
-        SyncVectorEnv([make_env] * envs, autoreset_mode=AutoresetMode.SAME_STEP),
-        categorical_action_encoding=True,
-    )
+    vector = SyncVectorEnv([make_env] * envs, autoreset_mode=AutoresetMode.SAME_STEP)
+    # One environment is faster bare; several are faster so than in torchrl's SerialEnv.
+    env = GymWrapper(vector if envs > 1 else make_env(), categorical_action_encoding=True)
     actor = ProbabilisticActor(
         net("logits"),
         in_keys=["logits"],
@@ -252,7 +251,7 @@ def torchrl_sac(envs: int, seconds: float) -> dict[str, float]:
     loss.make_value_estimator(gamma=GAMMA)
     target = SoftUpdate(loss, tau=TAU)
     optimizer = torch.optim.Adam(loss.parameters(), lr=LEARNING_RATE)
-    compiled_loss = torch.compile(loss)  # half as fast again as without
+    compiled_loss = torch.compile(loss)  # trains about 1.6 times as fast as without
     buffer = TensorDictReplayBuffer(storage=LazyTensorStorage(REPLAY), batch_size=BATCH)
     collector = Collector(
         env,
@@ -260,6 +259,7 @@ def torchrl_sac(envs: int, seconds: float) -> dict[str, float]:
         frames_per_batch=max(envs, STEPS_PER_UPDATE),
         init_random_frames=LEARNING_STARTS,
         track_traj_ids=False,
+        auto_register_policy_transforms=False,
     )
 
     watch = Stopwatch(seconds, SAC_WARMUP)

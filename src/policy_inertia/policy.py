@@ -187,7 +187,7 @@ class Policy:
         spaces = Spaces(**{**known, "obs_shape": tuple(known["obs_shape"])})
         repeats = tuple(about["repeats"])
         algorithm = build(config, _choice_spec(spaces, repeats))
-        shapes = jax.eval_shape(lambda: algorithm.acting(algorithm.init(jax.random.key(0))))
+        shapes = jax.eval_shape(lambda: algorithm.acting(algorithm.init(np.random.default_rng())))
         params = unflatten(shapes, arrays, "policy", path)
         return cls(
             about["method"], config, spaces, params, repeats, about["hysteresis"], about["task"]

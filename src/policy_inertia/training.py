@@ -118,9 +118,9 @@ def settings(name: str, env: str, **changes: Any) -> RunConfig:
 class Learner:
     """An algorithm's state on the device, and the acting part of it on the host."""
 
-    def __init__(self, algorithm: Algorithm, spec: Spec, seed: int) -> None:
+    def __init__(self, algorithm: Algorithm, spec: Spec, rng: np.random.Generator) -> None:
         self.algorithm = algorithm
-        self.state = jax.jit(algorithm.init)(jax.random.key(seed))
+        self.state = algorithm.init(rng)
         self._run = _compiled_updates(algorithm, spec.obs_dim)
         shapes = jax.eval_shape(algorithm.acting, self.state)
         leaves, structure = jax.tree.flatten(shapes)
@@ -135,7 +135,8 @@ class Learner:
         self.fetch()
 
     def fetch(self) -> None:
-        np.copyto(self._flat, _flat(self.algorithm.acting(self.state)))
+        leaves = jax.tree.leaves(self.algorithm.acting(self.state))
+        np.concatenate([np.ravel(leaf) for leaf in leaves], out=self._flat)
 
     def update(self, words: np.ndarray, due: np.ndarray, n: int) -> dict[str, Any]:
         """Run the first `n` of the minibatches in `words`; the losses of the last."""
@@ -176,13 +177,13 @@ class Session:
         choices = self.spaces.n_actions * len(config.repeats)
         self.spec = self.spaces.spec._replace(n_actions=choices)
         self.algorithm = build(config.config, self.spec)
-        self.learner = Learner(self.algorithm, self.spec, config.seed)
+        init, act, replay = map(np.random.default_rng, np.random.SeedSequence(config.seed).spawn(3))
+        self.learner = Learner(self.algorithm, self.spec, init)
         self.decisions = Decisions(
             config.envs, self.spec.obs_dim, config.gamma, config.repeats, config.penalty
         )
         self.replay = Replay(config.buffer_size, self.spec.obs_dim)
-        act, replay = np.random.SeedSequence(config.seed).spawn(2)
-        self.act_rng, self.replay_rng = np.random.default_rng(act), np.random.default_rng(replay)
+        self.act_rng, self.replay_rng = act, replay
         self.step = 0  # primitive steps
         self.updates = 0
         self.report: dict[str, float] = {}

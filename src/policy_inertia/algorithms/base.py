@@ -24,7 +24,7 @@ class Acting(NamedTuple):
 class Algorithm(NamedTuple):
     """The pure functions that make up an algorithm.
 
-    init(key) -> state: all that learning carries along, a pytree.
+    init(rng) -> state: all that learning carries along, a pytree.
     update(state, batch, due) -> (state, losses): one update of every part whose entry in `due`, an
         array of booleans as long as `intervals`, is true.
     acting(state) -> params: the part of the state that acting needs.
@@ -33,7 +33,7 @@ class Algorithm(NamedTuple):
     intervals: each part is updated after every so many transitions (m_core, m).
     """
 
-    init: Callable[[Array], Tree]
+    init: Callable[[np.random.Generator], Tree]
     update: Callable[[Tree, Transition, Array], tuple[Tree, dict[str, Array]]]
     acting: Callable[[Tree], Tree]
     apply: Callable[..., Acting]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from jax import numpy as jnp
 
 from ..types import Array, Spec, Transition, Tree
@@ -43,8 +44,8 @@ def dqn(config: DQNConfig, spec: Spec) -> Algorithm:
     """DQN, alone or as the core of a nested algorithm (its policy is then the greedy one)."""
     optimiser = adam(config.learning_rate)
 
-    def init(key: Array) -> DQNState:
-        critic = init_mlp(key, (spec.obs_dim, *config.hidden, spec.n_actions))
+    def init(rng: np.random.Generator) -> DQNState:
+        critic = init_mlp(rng, (spec.obs_dim, *config.hidden, spec.n_actions))
         # the target is a copy: donated states must not hold one buffer twice
         target = jax.tree.map(jnp.copy, critic)
         return DQNState(critic, target, optimiser.init(critic), jnp.int32(0))

@@ -74,12 +74,12 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     pic_optimiser = adam(config.pic_learning_rate)
     intervals = (*core.intervals, config.train_interval)
 
-    def init(key: Array) -> NestedState:
-        key_pic, key_critic = jax.random.split(jax.random.fold_in(key, 1))
-        pic = init_mlp(key_pic, (inputs, *config.hidden, 1), zero_bias=True)
-        critic = init_mlp(key_critic, (inputs, *config.hidden, n_actions), twins=2)
+    def init(rng: np.random.Generator) -> NestedState:
+        core_state = core.init(rng)  # first: the very core that the same generator gives alone
+        pic = init_mlp(rng, (inputs, *config.hidden, 1), zero_bias=True)
+        critic = init_mlp(rng, (inputs, *config.hidden, n_actions), twins=2)
         return NestedState(
-            core.init(key),  # the very core that the same key gives alone
+            core_state,
             pic,
             critic,
             jax.tree.map(jnp.copy, critic),

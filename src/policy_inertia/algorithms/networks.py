@@ -6,9 +6,9 @@ policies call on the host, where one observation takes microseconds.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
-import jax
 import numpy as np
 from jax import numpy as jnp
 
@@ -16,7 +16,10 @@ from ..types import Array, Tree
 
 
 def init_mlp(
-    key: Array, sizes: tuple[int, ...], twins: int | None = None, zero_bias: bool = False
+    rng: np.random.Generator,
+    sizes: tuple[int, ...],
+    twins: int | None = None,
+    zero_bias: bool = False,
 ) -> Tree:
     """Weights uniform in +-1/sqrt(fan_in), as PyTorch's default; `twins` adds a leading axis.
 
@@ -24,14 +27,11 @@ def init_mlp(
     """
     layers = []
     lead = () if twins is None else (twins,)
-    for fan_in, fan_out, k in zip(
-        sizes[:-1], sizes[1:], jax.random.split(key, len(sizes) - 1), strict=True
-    ):
-        k_w, k_b = jax.random.split(k)
+    for fan_in, fan_out in itertools.pairwise(sizes):
         bound = fan_in**-0.5
-        w = jax.random.uniform(k_w, (*lead, fan_in, fan_out), minval=-bound, maxval=bound)
-        b = jax.random.uniform(k_b, (*lead, 1, fan_out), minval=-bound, maxval=bound)
-        layers.append({"w": w, "b": b})
+        w = rng.uniform(-bound, bound, (*lead, fan_in, fan_out))
+        b = rng.uniform(-bound, bound, (*lead, 1, fan_out))
+        layers.append({"w": jnp.asarray(w, jnp.float32), "b": jnp.asarray(b, jnp.float32)})
     if zero_bias:
         layers[-1]["b"] = jnp.zeros_like(layers[-1]["b"])
     return layers

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 import optax
 from jax import numpy as jnp
 
@@ -52,9 +53,8 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
     target_entropy = config.target_entropy_ratio * math.log(spec.n_actions)
     sizes = (spec.obs_dim, *config.hidden, spec.n_actions)
 
-    def init(key: Array) -> SACState:
-        key_actor, key_critic = jax.random.split(key)
-        actor, critic = init_mlp(key_actor, sizes), init_mlp(key_critic, sizes, twins=2)
+    def init(rng: np.random.Generator) -> SACState:
+        actor, critic = init_mlp(rng, sizes), init_mlp(rng, sizes, twins=2)
         log_alpha = jnp.log(jnp.float32(config.temperature))
         return SACState(
             actor,

@@ -32,7 +32,19 @@ class Task:
 
     about: str
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    limit: float | None = None  # the best return there is, for the eye
 
 
-TASKS: dict[str, Task] = {}
+_CLASSIC = {
+    "DQNConfig": {
+        "learning_rate": 1e-3,
+        "target_period": 50,
+        "epsilon_decay": 2e-4,
+        "epsilon_final": 0.05,
+    },
+    "SACConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
+    "NestedConfig": {"learning_rate": 1e-3, "pic_learning_rate": 1e-3, "target_rate": 0.02},
+}
+
+TASKS: dict[str, Task] = {
+    "CartPole-v1": Task("balance a pole on a cart: push left or right; at most 500", _CLASSIC),
+}

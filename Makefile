@@ -1,0 +1,42 @@
+# `make demo` and `make test` set up everything they need by themselves.
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
+
+.PHONY: demo test test-slow lint benchmark clean
+
+demo: $(VENV)/.core  ## train DQN, SAC and NSAC side by side; a table and a picture in runs/demo
+	$(BIN)/policy-inertia compare dqn sac nsac --env CartPole-v1 --out runs/demo --resume
+
+test: $(VENV)/.test lint  ## lint, types and the quick tests
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(VENV)/.test  ## minutes of training: do the methods solve CartPole?
+	$(BIN)/python -m pytest -n 2 -m slow
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+benchmark: $(VENV)/.core .venv-peers/.done  ## our learner beside other libraries
+	$(BIN)/python benchmarks/learner.py --peers .venv-peers/bin/python
+
+$(BIN)/python:
+	python3 -m venv $(VENV)
+
+$(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e .[test]
+	touch $@ $(VENV)/.core
+
+.venv-peers/.done: benchmarks/requirements-peers.txt constraints.txt
+	python3 -m venv .venv-peers
+	.venv-peers/bin/python -m pip --disable-pip-version-check install -q -c constraints.txt -r $<
+	touch $@
+
+clean:
+	rm -rf $(VENV) .venv-peers .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,87 @@
+"""DQN and SAC alone."""
+
+import jax
+import numpy as np
+import pytest
+
+from policy_inertia.algorithms import DQNConfig, SACConfig, build
+from policy_inertia.algorithms.networks import init_mlp, log_softmax, mlp, one_hot
+from tests.algorithms import reference
+from tests.algorithms.test_nested import SPEC, in_float64, minibatch, same
+
+DUE = np.ones(1, bool)
+
+
+def test_dqn_updates_agree_with_an_independent_computation():
+    algorithm = build(DQNConfig(hidden=(6,), learning_rate=0.01, target_period=2), SPEC)
+    state = algorithm.init(np.random.default_rng(0))
+    theirs = in_float64(state.critic)
+    target = [[w.copy(), b.copy()] for w, b in theirs]
+    adam = reference.Adam(0.01)
+    for i in range(4):
+        batch = minibatch(seed=i)
+        state, _ = jax.jit(algorithm.update)(state, batch, DUE)
+        y = batch.reward + batch.discount * reference.network(target, batch.next_obs).max(1)
+        rows = np.arange(len(y))
+
+        def loss(critic, batch=batch, y=y, rows=rows):
+            return np.mean((reference.network(critic, batch.obs)[rows, batch.action] - y) ** 2) / 2
+
+        adam.step(theirs, loss)
+        if i % 2 == 1:
+            target = [[w.copy(), b.copy()] for w, b in theirs]
+    same(state.critic, theirs)
+    same(state.target, target)
+
+
+def test_dqn_target_is_replaced_exactly_at_its_period():
+    algorithm = build(DQNConfig(target_period=3), SPEC)
+    first = state = algorithm.init(np.random.default_rng(0))
+    for i in range(1, 7):
+        previous = state
+        state, _ = jax.jit(algorithm.update)(state, minibatch(seed=i), DUE)
+        expected = state.critic if i % 3 == 0 else previous.target
+        jax.tree.map(np.testing.assert_array_equal, state.target, expected)
+    assert np.abs(state.target[0]["w"] - first.target[0]["w"]).max() > 0
+
+
+def test_epsilon_falls_by_the_papers_schedule_and_by_a_faster_one():
+    slow = build(DQNConfig(), SPEC).exploration
+    assert (slow(0), slow(100_000), slow(180_000), slow(10**6)) == pytest.approx((1, 0.5, 0.1, 0.1))
+    assert build(DQNConfig(epsilon_decay=1e-4), SPEC).exploration(5_000) == pytest.approx(0.5)
+    assert build(SACConfig(), SPEC).exploration(0) == 0
+
+
+def test_fixed_temperature_stays_and_automatic_one_moves():
+    for auto in (False, True):
+        algorithm = build(SACConfig(auto_temperature=auto), SPEC)
+        state = algorithm.init(np.random.default_rng(0))
+        after, report = jax.jit(algorithm.update)(state, minibatch(), DUE)
+        # the first policy is nearly uniform, above the target entropy: alpha must fall
+        assert (after.log_alpha < state.log_alpha) == auto
+        assert ("ent_coef" in report) == auto
+
+
+def test_defaults_are_the_papers_highway_column():
+    dqn, sac = DQNConfig(), SACConfig()
+    assert (dqn.learning_rate, dqn.hidden, dqn.target_period) == (3e-4, (64, 64), 10_000)
+    assert (dqn.epsilon_decay, dqn.epsilon_final, dqn.train_interval) == (5e-6, 0.1, 2)
+    assert (sac.learning_rate, sac.hidden, sac.temperature) == (3e-4, (64, 64), 0.1)
+    assert (sac.target_rate, sac.train_interval) == (0.002, 2)
+
+
+def test_network_agrees_with_plain_numpy():
+    params = init_mlp(np.random.default_rng(0), (3, 8, 8, 2), twins=2)
+    x = np.random.default_rng(0).normal(0, 1, (5, 3)).astype(np.float32)
+    for i in (0, 1):
+        expected = reference.network(in_float64(params, i), np.float64(x))
+        np.testing.assert_allclose(mlp(params, x)[i], expected, atol=1e-6)
+    assert mlp(params, x).shape == (2, 5, 2)
+
+
+def test_null_action_is_a_row_of_zeros():
+    assert one_hot(np.array([-1, 0, 2]), 3, np).tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 1]]
+
+
+def test_log_softmax_is_stable():
+    assert log_softmax(np.array([[1e4, -1e4]]), np).tolist() == [[0, -2e4]]

@@ -1,0 +1,151 @@
+"""Losses and targets against numbers worked out by hand and an independent NumPy computation."""
+
+import jax
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+from policy_inertia.algorithms import losses
+from policy_inertia.algorithms.networks import log_softmax
+from tests.algorithms import reference
+
+
+def test_soft_value_by_hand():
+    # pi = (1/4, 3/4), Q = (2, 4), alpha = 0.5: 0.5 + 3 + 0.5 * (ln 4 / 4 + 3 ln(4/3) / 4)
+    pi = np.array([0.25, 0.75])
+    expected = 3.5 + 0.5 * (np.log(4) / 4 + 0.75 * np.log(4 / 3))
+    assert expected == pytest.approx(3.7811676)
+    assert losses.soft_value(np.log(pi), np.array([2.0, 4.0]), 0.5) == pytest.approx(expected)
+
+
+def test_bellman_target_by_hand():
+    target = losses.bellman_target(
+        np.array([1.0, 2.0]), np.array([0.9, 0.0]), np.array([10.0, 7.0])
+    )
+    assert target.tolist() == pytest.approx([10.0, 2.0])  # a terminated step has discount 0
+
+
+def test_bellman_residual_by_hand():
+    q = np.array([[1.0, 5.0], [2.0, 7.0]])
+    # (5 - 3)^2 / 2 = 2 and (2 - 5)^2 / 2 = 4.5, their mean 3.25
+    assert losses.bellman_residual(q, np.array([1, 0]), np.array([3.0, 5.0])) == pytest.approx(3.25)
+
+
+def test_twins_residuals_are_summed():
+    q = np.array([[[1.0, 5.0]], [[2.0, 7.0]]])  # twins (5 - 3)^2 / 2 = 2 and (7 - 3)^2 / 2 = 8
+    assert losses.bellman_residual(q, np.array([1]), np.array([3.0])) == pytest.approx(10.0)
+
+
+def test_soft_policy_loss_by_hand():
+    # uniform over two actions: 0.1 * ln(1/2) - (1 + 2) / 2
+    log_pi = np.log(np.full((1, 2), 0.5))
+    expected = -0.1 * np.log(2) - 1.5
+    assert losses.soft_policy_loss(log_pi, np.array([[1.0, 2.0]]), 0.1) == pytest.approx(expected)
+
+
+def test_greedy_value_and_policy_by_hand():
+    q = np.array([[1.0, 3.0, 3.0], [0.0, -1.0, -2.0]], np.float32)
+    assert losses.greedy_value(q).tolist() == [3.0, 0.0]
+    assert np.exp(losses.log_greedy(q, np)).tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+def test_temperature_rises_where_the_entropy_is_too_low():
+    low, high = np.log([[0.99, 0.01]]), np.log([[0.5, 0.5]])
+    gradient = jax.grad(losses.temperature_loss)
+    assert gradient(0.0, low, 0.5) < 0  # descent raises alpha
+    assert gradient(0.0, high, 0.5) > 0
+
+
+def test_inertia_is_the_rescaled_tanh():
+    x = np.array([-0.5, 0.0, 0.5, 40.0])
+    # tanh(1/2) = 0.46211716; mu0 + (1 - mu0) (tanh + 1) / 2
+    expected = [0.2 + 0.8 * 0.26894142, 0.6, 0.2 + 0.8 * 0.73105858, 1.0]
+    assert losses.inertia(x, 0.2, np).tolist() == pytest.approx(expected)
+
+
+def test_mixture_by_hand():
+    # x = 0 gives mu = 1/2: half on action 0, half of (0.2, 0.3, 0.5)
+    log_core = np.log(np.array([[0.2, 0.3, 0.5]]))
+    mixed = np.exp(losses.log_mixture(np.zeros(1), log_core, np.array([0]), 0.0))
+    assert mixed[0].tolist() == pytest.approx([0.6, 0.15, 0.25])
+    # mu0 = 1/2 and x = 0: mu = 3/4
+    mixed = np.exp(losses.log_mixture(np.zeros(1), log_core, np.array([2]), 0.5))
+    assert mixed[0].tolist() == pytest.approx([0.05, 0.075, 0.875])
+
+
+@pytest.mark.parametrize("xp", [np, jnp])
+@pytest.mark.parametrize("mu0", [0.0, 0.3])
+def test_mixture_sums_to_one_and_is_the_core_without_a_previous_action(xp, mu0):
+    rng = np.random.default_rng(0)
+    log_core = log_softmax(rng.normal(0, 3, (200, 5)).astype(np.float32), xp)
+    x = rng.normal(0, 4, 200).astype(np.float32)
+    prev = rng.integers(-1, 5, 200)
+    log_pi = losses.log_mixture(x, log_core, prev, mu0, xp)
+    np.testing.assert_allclose(np.exp(log_pi).sum(1), 1, atol=2e-6)
+    np.testing.assert_array_equal(log_pi[prev < 0], log_core[prev < 0])
+
+
+@pytest.mark.parametrize("mu0", [0.0, 0.3])
+@pytest.mark.parametrize("spread", [1.0, 120.0])
+@pytest.mark.parametrize("x", [-60.0, -9.5, -1.0, 0.0, 1.0, 9.5, 60.0])
+def test_mixture_gradients_are_finite_and_right_far_out(x, spread, mu0):
+    """Against the closed form, in float64: pi_i' = mu'(1[i = prev] - core_i)."""
+    logits = np.array([[spread, -spread, 0.0]])
+    shifted = logits - logits.max()
+    core = np.exp(shifted) / np.exp(shifted).sum()
+    for prev in (0, 1, 2):
+
+        def value(x, prev=prev):
+            log_core = log_softmax(jnp.array(logits, jnp.float32))
+            log_pi = losses.log_mixture(x[None], log_core, np.array([prev]), mu0)
+            q = jnp.array([[1.0, -2.0, 0.5]])
+            return losses.soft_policy_loss(log_pi, q, 0.0), log_pi
+
+        (_, log_pi), gradient = jax.value_and_grad(value, has_aux=True)(jnp.float32(x))
+        assert np.isfinite(log_pi).all()
+        slope = (1 - mu0) * 2 / (np.exp(x) + np.exp(-x)) ** 2  # of mu
+        repeat = np.eye(3)[prev]
+        expected = -(slope * (repeat - core[0]) * np.array([1.0, -2.0, 0.5])).sum()
+        # where repeating is what the core does anyway the terms cancel, in float32 to 1e-7 of them
+        assert gradient == pytest.approx(expected, rel=1e-4, abs=2e-6 * slope + 1e-37)
+
+
+@pytest.mark.parametrize("x", [-60.0, 0.3, 60.0])
+@pytest.mark.parametrize("spread", [0.5, 120.0])
+def test_entropy_gradient_stays_finite_far_out(x, spread):
+    def value(x):
+        log_core = log_softmax(jnp.array([[spread, -spread, 0.0]]))
+        log_pi = losses.log_mixture(x[None], log_core, np.array([1]), 0.0)
+        return losses.soft_policy_loss(log_pi, jnp.zeros((1, 3)), 0.01)
+
+    assert np.isfinite(jax.grad(value)(jnp.float32(x)))
+
+
+def test_losses_and_gradients_agree_with_an_independent_computation():
+    rng = np.random.default_rng(3)
+    log_core = np.log(rng.dirichlet(np.ones(4), 16))
+    x, q = rng.normal(0, 1, 16), rng.normal(0, 1, (16, 4))
+    prev = rng.integers(-1, 4, 16)
+
+    def ours(x):
+        return losses.soft_policy_loss(losses.log_mixture(x, log_core, prev, 0.1), q, 0.3)
+
+    def theirs(x):
+        pi = reference.mixture(x, np.exp(log_core), prev, 0.1)
+        return float(np.mean([p @ (0.3 * np.log(p) - row) for p, row in zip(pi, q, strict=True)]))
+
+    value, gradient = jax.value_and_grad(ours)(jnp.array(x))
+    assert value == pytest.approx(theirs(x), rel=1e-5)
+    np.testing.assert_allclose(gradient, reference.differences(theirs, x), rtol=2e-3, atol=1e-6)
+
+
+def test_pic_loss_moves_no_core_parameter():
+    rng = np.random.default_rng(0)
+    x, q, prev = rng.normal(0, 1, 8), rng.normal(0, 1, (8, 3)), rng.integers(0, 3, 8)
+
+    def value(core_logits):
+        log_pi = losses.log_mixture(x, log_softmax(core_logits), prev, 0.0)
+        return losses.soft_policy_loss(log_pi, q, 0.1)
+
+    gradient = jax.grad(value)(jnp.array(rng.normal(0, 1, (8, 3))))
+    assert not np.any(gradient)

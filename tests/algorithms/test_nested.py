@@ -1,0 +1,189 @@
+import jax
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+from policy_inertia.algorithms import DQNConfig, NestedConfig, SACConfig, build
+from policy_inertia.training import Session, settings
+from policy_inertia.types import InputError, Spec, Transition
+from tests.algorithms import reference
+
+SPEC = Spec(3, 4)
+DUE = np.ones(2, bool)
+
+
+def minibatch(n: int = 8, seed: int = 0) -> Transition:
+    rng = np.random.default_rng(seed)
+    return Transition(
+        rng.normal(0, 1, (n, 3)).astype(np.float32),
+        rng.integers(-1, 4, n),
+        rng.integers(0, 4, n),
+        rng.normal(0, 1, n).astype(np.float32),
+        np.where(rng.random(n) < 0.2, 0, 0.9).astype(np.float32),
+        rng.normal(0, 1, (n, 3)).astype(np.float32),
+    )
+
+
+def in_float64(layers, twin=None):
+    pick = (lambda a: a) if twin is None else (lambda a: a[twin])
+    return [[np.float64(pick(x["w"])), np.float64(pick(x["b"]))] for x in layers]
+
+
+def same(ours, theirs, twin=None):
+    for mine, (w, b) in zip(in_float64(ours, twin), theirs, strict=True):
+        np.testing.assert_allclose(mine[0], w, atol=3e-5)
+        np.testing.assert_allclose(mine[1], b, atol=3e-5)
+
+
+def test_three_updates_agree_with_an_independent_algorithm_2():
+    config = NestedConfig(
+        core=SACConfig(hidden=(6,), learning_rate=0.01, target_rate=0.1, temperature=0.2),
+        hidden=(6,),
+        learning_rate=0.01,
+        pic_learning_rate=0.01,
+        target_rate=0.1,
+        temperature=0.05,
+        mu0=0.1,
+    )
+    algorithm = build(config, SPEC)
+    state = algorithm.init(np.random.default_rng(1))
+    theirs = reference.NSAC(
+        in_float64(state.core.actor),
+        [in_float64(state.core.critic, i) for i in (0, 1)],
+        in_float64(state.pic),
+        [in_float64(state.critic, i) for i in (0, 1)],
+        lr=0.01,
+        rate=0.1,
+        alpha_core=0.2,
+        alpha=0.05,
+        mu0=0.1,
+    )
+    update = jax.jit(algorithm.update)
+    for i in range(3):
+        batch = minibatch(seed=i)
+        state, _ = update(state, batch, DUE)
+        theirs.update(*(np.float64(x) if x.dtype == np.float32 else x for x in batch))
+    same(state.core.actor, theirs.actor)
+    same(state.pic, theirs.pic)
+    for i in (0, 1):
+        same(state.core.critic, theirs.critics[i], i)
+        same(state.core.target, theirs.targets[i], i)
+        same(state.critic, theirs.mixed[i], i)
+        same(state.target, theirs.mixed_targets[i], i)
+    start = algorithm.init(np.random.default_rng(1))
+    moved = np.abs(state.pic[0]["w"] - start.pic[0]["w"]).max()
+    assert moved > 0.01  # far more than the tolerance: the comparison can fail
+
+
+def test_mu_zero_is_plain_sac():
+    """With mu = 0 a whole run of NSAC is SAC's, bit for bit: actions, replay and core."""
+    plain = Session(settings("sac", "CartPole-v1", learning_starts=50), "CartPole-v1")
+    mixed = Session(
+        settings("nsac", "CartPole-v1", learning_starts=50, pic_learning_rate=0.0), "CartPole-v1"
+    )
+    pic = mixed.learner.state.pic
+    pic[-1] = {"w": jnp.zeros_like(pic[-1]["w"]), "b": jnp.full_like(pic[-1]["b"], -1e9)}
+    mixed.learner.fetch()
+    for _ in range(150):
+        plain.advance()
+        mixed.advance()
+    assert plain.updates == mixed.updates > 500
+    np.testing.assert_array_equal(plain.replay.state(), mixed.replay.state())
+    for a, b in zip(
+        jax.tree.leaves(plain.learner.state), jax.tree.leaves(mixed.learner.state.core), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
+    obs, prev = plain.envs.obs, np.arange(8) % 2
+    np.testing.assert_array_equal(
+        plain.policy().probabilities(obs, prev), mixed.policy().probabilities(obs, prev)
+    )
+
+
+@pytest.mark.parametrize("core", [SACConfig(), DQNConfig()])
+def test_core_of_a_seed_is_the_one_it_gives_alone(core):
+    alone = build(core, SPEC).init(np.random.default_rng(3))
+    inside = build(NestedConfig(core), SPEC).init(np.random.default_rng(3)).core
+    jax.tree.map(np.testing.assert_array_equal, alone, inside)
+
+
+@pytest.mark.parametrize("core", [SACConfig(learning_rate=0), DQNConfig(learning_rate=0)])
+def test_outer_update_leaves_the_core_alone(core):
+    algorithm = build(NestedConfig(core), SPEC)
+    state = algorithm.init(np.random.default_rng(0))
+    after, report = jax.jit(algorithm.update)(state, minibatch(), DUE)
+    part = "actor" if isinstance(core, SACConfig) else "critic"
+    jax.tree.map(
+        np.testing.assert_array_equal, getattr(state.core, part), getattr(after.core, part)
+    )
+    assert np.abs(after.pic[0]["w"] - state.pic[0]["w"]).max() > 0
+    assert all(np.isfinite(v) for v in report.values())
+
+
+def test_twins_differ_and_targets_start_equal():
+    state = build(NestedConfig(SACConfig()), SPEC).init(np.random.default_rng(0))
+    for critic, target in ((state.critic, state.target), (state.core.critic, state.core.target)):
+        assert np.abs(critic[0]["w"][0] - critic[0]["w"][1]).max() > 0.1
+        jax.tree.map(np.testing.assert_array_equal, critic, target)
+
+
+def test_every_target_moves_by_its_rate():
+    config = NestedConfig(SACConfig(target_rate=0.25), target_rate=0.125)
+    algorithm = build(config, SPEC)
+    old = algorithm.init(np.random.default_rng(0))
+    new, _ = jax.jit(algorithm.update)(old, minibatch(), DUE)
+    for before, after, rate in ((old.core, new.core, 0.25), (old, new, 0.125)):
+        w = (1 - rate) * np.float64(before.target[1]["w"]) + rate * after.critic[1]["w"]
+        np.testing.assert_allclose(after.target[1]["w"], w, atol=1e-7)
+        assert np.abs(after.critic[1]["w"] - before.critic[1]["w"]).max() > 1e-4
+
+
+@pytest.mark.parametrize(("m_core", "m"), [(2, 2), (2, 4), (3, 2), (1, 5)])
+@pytest.mark.parametrize("envs", [1, 8])
+def test_both_halves_are_updated_at_their_own_interval(m_core, m, envs):
+    config = settings(
+        "nsac",
+        "CartPole-v1",
+        envs=envs,
+        learning_starts=40,
+        train_interval=m,
+        core={"train_interval": m_core},
+    )
+    session = Session(config, "CartPole-v1")
+    while session.step < 120:
+        session.advance()
+
+    def count(optimiser):
+        return int(next(x for x in jax.tree.leaves(optimiser) if x.dtype == jnp.int32))
+
+    state = session.learner.state
+    assert count(state.core.critic_optimiser) == sum(t % m_core == 0 for t in range(41, 121))
+    assert count(state.critic_optimiser) == sum(t % m == 0 for t in range(41, 121))
+
+
+@pytest.mark.parametrize("mu0", [-0.1, 1.0, 1.5, float("nan")])
+def test_mu0_outside_its_range_is_refused(mu0):
+    with pytest.raises(InputError, match=r"mu0 is .* must lie in \[0, 1\)"):
+        NestedConfig(SACConfig(), mu0=mu0)
+
+
+def test_inertia_keeps_its_lower_bound():
+    algorithm = build(NestedConfig(SACConfig(), mu0=0.4), SPEC)
+    params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
+    obs = np.random.default_rng(0).normal(0, 50, (500, 3)).astype(np.float32)
+    mu = algorithm.apply(params, obs, np.zeros(500, int)).mu
+    assert mu.min() >= 0.4
+    assert mu.max() <= 1
+    assert not algorithm.apply(params, obs, np.full(500, -1)).mu.any()
+
+
+@pytest.mark.parametrize("core", [SACConfig(), DQNConfig()])
+def test_host_and_device_act_alike(core):
+    algorithm = build(NestedConfig(core), SPEC)
+    params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
+    batch = minibatch(64)
+    device = algorithm.apply(params, batch.obs, batch.prev_action)
+    host = algorithm.apply(jax.tree.map(np.asarray, params), batch.obs, batch.prev_action, np)
+    for a, b in zip(device, host, strict=True):
+        assert isinstance(b, np.ndarray)
+        assert b.dtype == np.float32
+        np.testing.assert_allclose(a, b, atol=2e-6)

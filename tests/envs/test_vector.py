@@ -1,0 +1,124 @@
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from policy_inertia.envs import Envs, Spaces, episode_seed, make_vector
+from policy_inertia.types import InputError
+from tests import probes
+
+
+def cartpole(n: int, seed: int = 0) -> Envs:
+    return Envs("CartPole-v1", n, lambda i, k: episode_seed(seed, i, k))
+
+
+def drive(envs: Envs, steps: int, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    actions = rng.integers(0, 2, (steps, 8))  # of env i whatever the number of envs
+    return [envs.step(actions[t, : envs.n]).next_obs for t in range(steps)]
+
+
+def test_an_episode_does_not_depend_on_the_envs_beside_it():
+    alone, together = drive(cartpole(1), 120), drive(cartpole(8), 120)
+    for a, b in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(a[0], b[0])
+
+
+def test_an_episode_is_gymnasiums_own_from_its_seed():
+    envs, env = cartpole(3), gym.make("CartPole-v1")
+    obs, _ = env.reset(seed=episode_seed(0, 1, 0))
+    for t in range(200):
+        np.testing.assert_array_equal(envs.obs[1], obs)
+        step = envs.step(np.full(3, t % 2))
+        obs, reward, terminated, truncated, _ = env.step(t % 2)
+        np.testing.assert_array_equal(step.next_obs[1], obs)  # the true last one, not the reset
+        assert (step.reward[1], step.terminated[1]) == (reward, terminated)
+        if terminated or truncated:
+            obs, _ = env.reset(seed=episode_seed(0, 1, int(envs.episode[1])))
+    assert envs.episode[1] > 2
+
+
+@pytest.mark.parametrize("steps", [0, 1, 37, 150])
+def test_restored_envs_go_on_bit_for_bit(steps):
+    one, two = cartpole(4), cartpole(4)
+    drive(one, steps)
+    assert two.restore(one.state())
+    for a, b in zip(drive(one, 60, seed=1), drive(two, 60, seed=1), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(one.episode, two.episode)
+
+
+def test_an_env_that_is_not_deterministic_says_so():
+    one, two = (Envs(probes.Lottery, 2, lambda i, k: 0) for _ in range(2))
+    one.step(np.zeros(2, int))
+    assert not two.restore(one.state())
+
+
+class Offset(probes.Repeat):
+    """Actions 5 and 6, states 3 to 5."""
+
+    action_space = spaces.Discrete(2, start=5)
+    observation_space = spaces.Discrete(3, start=3)
+
+    def see(self):
+        return 3 + self.t % 3
+
+    def pay(self, action):
+        assert action in (5, 6)
+        return float(action)
+
+
+def test_discrete_observations_are_one_hot_and_actions_count_from_zero():
+    envs = Envs(Offset, 2, lambda i, k: 0)
+    assert envs.obs.tolist() == [[1, 0, 0]] * 2
+    step = envs.step(np.array([0, 1]))
+    assert step.reward.tolist() == [5, 6]
+    assert step.next_obs.tolist() == [[0, 1, 0]] * 2
+    assert envs.spaces.decode(step.next_obs).tolist() == [4, 4]
+
+
+def offering(action=None, observation=None):
+    def make():
+        env = probes.Repeat()
+        env.action_space = action or env.action_space
+        env.observation_space = observation or env.observation_space
+        return env
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("env", "says"),
+    [
+        ("Pendulum-v1", "Pendulum-v1 has the action space Box.*Discrete"),
+        (offering(action=spaces.MultiDiscrete([2, 3])), "MultiDiscrete.*Discrete"),
+        (
+            offering(observation=spaces.Dict({"a": spaces.Discrete(2)})),
+            "Dict.*FlattenObservation",
+        ),
+        ("CartPole-v11", "did you mean 'CartPole-v1'"),
+        ("CartPol-v1", "did you mean 'CartPole-v1'"),
+        ("nowhere_pkg:Thing-v0", "there is no env 'nowhere_pkg:Thing-v0'.*package:Id"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_sentence(env, says):
+    with pytest.raises(InputError, match=says) as caught:
+        make_vector(env, 2)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("where", ["reward", "observation"])
+def test_nan_is_refused_where_it_appears(where):
+    envs = Envs(lambda: probes.Broken(where), 2, lambda i, k: 0)
+    for _ in range(6):
+        envs.step(np.zeros(2, int))
+    with pytest.raises(InputError, match=f"NaN {where} in env 0, episode 0, step 6"):
+        envs.step(np.zeros(2, int))
+
+
+def test_box_observations_of_any_shape_become_vectors():
+    known = Spaces((2, 3), 4)
+    assert known.spec == (6, 4)
+    obs = np.arange(12).reshape(2, 2, 3)
+    assert known.encode(obs).tolist() == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
+    np.testing.assert_array_equal(known.decode(known.encode(obs)), obs)
