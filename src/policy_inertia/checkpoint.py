@@ -94,7 +94,7 @@ def refuse_newer(path: Path, version: Any) -> None:
 def write_arrays(path: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     """A safetensors file, with `about` as JSON in its header."""
     metadata = {"policy_inertia": json.dumps({"format": FORMAT, **about})}
-    contiguous = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
+    contiguous = {name: np.array(a, order="C") for name, a in arrays.items()}
     write_file(path, safetensors.numpy.save(contiguous, metadata))
 
 

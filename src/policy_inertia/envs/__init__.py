@@ -42,7 +42,7 @@ _CLASSIC = {
         "epsilon_final": 0.05,
     },
     "SACConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
-    "NestedConfig": {"learning_rate": 1e-3, "pic_learning_rate": 1e-3, "target_rate": 0.02},
+    "NestedConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
 }
 
 TASKS: dict[str, Task] = {

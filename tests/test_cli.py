@@ -1,0 +1,134 @@
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from policy_inertia import cli
+from policy_inertia.algorithms import METHODS
+
+SHORT = ["--steps", "800", "--eval-every", "400", "--eval-episodes", "2", "--final-episodes", "2"]
+
+
+def call(monkeypatch, capfd, *words) -> tuple[int, str, str]:
+    """Run one command in this process: exit code, stdout, stderr."""
+    monkeypatch.setattr(sys, "argv", ["policy-inertia", *map(str, words)])
+    code = 0
+    try:
+        cli.main()
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 1
+    captured = capfd.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def run(monkeypatch, capfd):
+    return lambda *words: call(monkeypatch, capfd, *words)
+
+
+def test_train_then_evaluate(run, tmp_path):
+    out = tmp_path / "run"
+    code, text, _ = run("train", "nsac", "CartPole-v1", *SHORT, "--out", out, "--mu0", 0.25)
+    assert code == 0
+    assert len(re.findall(r"step +\d+ +return +[\d.]+ +oscillation", text)) >= 2
+    about = json.loads((out / "run.json").read_text())["config"]
+    assert about["config"]["mu0"] == 0.25
+    code, text, _ = run("evaluate", out, "--episodes", 3, "--hysteresis", 0.5, "--json")
+    assert code == 0
+    found = json.loads(text)
+    assert set(found) == {
+        "sampled",
+        "greedy",
+        "core, sampled",
+        "hysteresis 0.5, sampled",
+        "hysteresis 0.5, greedy",
+    }
+    assert found["sampled"]["episodes"] == 3
+    assert found["sampled"]["mu_mean"] > 0.25
+
+
+def test_core_settings_are_flags_too(run, tmp_path):
+    flags = ["--core.temperature", 0.3, "--core.hidden", 8, 8, "--hidden", 16]
+    code, _, _ = run("train", "nsac", "CartPole-v1", *SHORT, "--out", tmp_path / "r", *flags)
+    assert code == 0
+    config = json.loads((tmp_path / "r" / "run.json").read_text())["config"]["config"]
+    assert (config["core"]["temperature"], config["core"]["hidden"]) == (0.3, [8, 8])
+    assert config["hidden"] == [16]
+
+
+def test_compare_ends_in_a_table_and_a_picture(run, tmp_path):
+    out = tmp_path / "c"
+    code, text, _ = run(
+        "compare", "sac", "nsac", *SHORT, "--seeds", 2, "--out", out, "--set", "nsac.mu0=0.5"
+    )
+    assert code == 0
+    assert re.search(r"nsac +│ +[\d.]+ ±", text)
+    assert "95% interval over 2 seeds" in text
+    assert (out / "curves.png").exists()
+    assert "nsac" in (out / "table.txt").read_text()
+    config = json.loads((out / "nsac" / "seed-0" / "run.json").read_text())["config"]
+    assert config["config"]["mu0"] == 0.5
+
+
+def test_methods_and_tasks_are_listed(run):
+    text = run("methods")[1]
+    assert all(name in text for name in METHODS)
+    assert "CartPole-v1" in run("tasks")[1]
+
+
+def test_help_teaches(run):
+    assert "policy-inertia train nsac CartPole-v1" in run()[1]
+    for words, expected in (
+        (["train", "--help"], "--core.temperature"),
+        (["train", "dqn", "--help"], "--epsilon-decay"),
+        (["evaluate", "--help"], "--hysteresis"),
+        (["compare", "--help"], "--seeds"),
+    ):
+        code, text, _ = run(*words)
+        assert code == 0
+        assert expected in text
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("trian", "did you mean 'train'"),
+        ("train", "needs a method and an env"),
+        ("train nsac", "needs a method and an env"),
+        ("train nsca CartPole-v1", "did you mean 'nsac'"),
+        ("train nsac CartPole-v2", "did you mean 'CartPole-v1'"),
+        ("train nsac Pendulum-v1", "needs Discrete actions"),
+        ("train nsac CartPole-v1 --mu0 1", "must lie in [0, 1)"),
+        ("train nsac CartPole-v1 --steps 0", "must be at least 1"),
+        ("train nsac CartPole-v1 --out /proc/x", "choose another place"),
+        ("evaluate nowhere", "there is no file nowhere"),
+        ("compare dqn --set sac.x=1", "is not compared here"),
+        ("compare dqn --set dqn", "write method.setting=value"),
+        ("compare dqn --set dqn.learning_rat=1", "did you mean 'learning_rate'"),
+        ("methods now", "takes no arguments"),
+    ],
+)
+def test_bad_input_is_answered_in_one_sentence(run, words, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, text = run(*words.split())
+    assert code == 2
+    assert says in text
+    assert text.startswith("policy-inertia: ")
+    assert text.count("\n") == 1
+    assert not list(tmp_path.rglob("run.json"))
+
+
+def test_unknown_flag_is_refused_with_the_nearest(run):
+    code, _, text = run("train", "nsac", "CartPole-v1", "--temperatur", 1)
+    assert code == 2
+    assert "--temperature" in text
+
+
+def test_module_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "policy_inertia", "--version"], capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert re.match(r"\d+\.\d+", done.stdout)
