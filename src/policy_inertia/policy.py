@@ -76,20 +76,16 @@ class Policy:
         """
         obs, single = self._batch(observation)
         n = len(obs)
-        prev, remaining = np.full(n, -1), np.zeros(n, np.int64)
-        if state is not None:
-            prev = np.asarray(state[0]).reshape(n)
-            if len(self.repeats) > 1:
-                remaining = np.asarray(state[1]).reshape(n)
+        prev = np.full(n, -1) if state is None else np.asarray(state[0]).reshape(n)
         if episode_start is not None:
-            start = np.asarray(episode_start, bool).reshape(n)
-            prev, remaining = np.where(start, -1, prev), np.where(start, 0, remaining)
+            prev = np.where(np.asarray(episode_start, bool).reshape(n), -1, prev)
 
         acting = self.acting(obs, prev)
         choice = acting.log_pi.argmax(1) if deterministic else sample(acting.log_pi, self._rng)
         if len(self.repeats) > 1:
             action, hold = split(choice, self.repeats)
-            idle = remaining == 0
+            remaining = np.zeros(n, int) if state is None else np.asarray(state[1]).reshape(n)
+            idle = (remaining == 0) | (prev < 0)
             action = np.where(idle, action, prev)
             state = (action, np.where(idle, hold, remaining) - 1)
         else:

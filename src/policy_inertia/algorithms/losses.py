@@ -6,9 +6,9 @@ Equation labels are those of the paper's LaTeX source, "B" is its Supplementary 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
@@ -83,19 +83,18 @@ def log_mixture(
     """
     if xp is jnp:
         log_pi_core = lax.stop_gradient(log_pi_core)
-    x = x[..., None]
-    log_keep = np.float32(np.log1p(-mu0))
-    log_release = log_keep - xp.logaddexp(0, 2 * x)  # log(1 - mu)
-    log_mu = log_keep - xp.logaddexp(0, -2 * x)
+    x, prev_action = x[..., None], prev_action[..., None]
+    log_keep = math.log1p(-mu0)  # Python floats: they leave float32 as it is
+    log_release = log_keep - xp.logaddexp(0.0, 2 * x)  # log(1 - mu)
+    log_mu = log_keep - xp.logaddexp(0.0, -2 * x)
     if mu0 > 0:
-        log_mu = xp.logaddexp(np.float32(np.log(mu0)), log_mu)
+        log_mu = xp.logaddexp(math.log(mu0), log_mu)
     follow = log_release + log_pi_core
-    repeated = one_hot(prev_action, log_pi_core.shape[-1], xp) > 0
-    mixed = xp.where(repeated, xp.logaddexp(log_mu, follow), follow)
-    return xp.where(prev_action[..., None] < 0, log_pi_core, mixed)
+    repeat = prev_action == xp.arange(log_pi_core.shape[-1])
+    mixed = xp.where(repeat, xp.logaddexp(log_mu, follow), follow)
+    return xp.where(prev_action < 0, log_pi_core, mixed)
 
 
 def log_greedy(q: Array, xp: Any = jnp) -> Array:
     """The greedy policy as log-probabilities: 0 at the first maximum, LOG_ZERO elsewhere."""
-    best = one_hot(xp.argmax(q, axis=-1), q.shape[-1], xp)
-    return xp.where(best > 0, np.float32(0), np.float32(LOG_ZERO))
+    return (1 - one_hot(q.argmax(-1), q.shape[-1], xp)) * LOG_ZERO

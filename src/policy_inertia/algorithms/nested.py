@@ -154,7 +154,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         log_pi_core = core.apply(params.core, obs, prev_action, xp).log_pi
         x = pre_activation(params.pic, with_action(obs, prev_action, n_actions, xp), xp)
         log_pi = losses.log_mixture(x, log_pi_core, prev_action, config.mu0, xp)
-        mu = xp.where(prev_action < 0, np.float32(0), losses.inertia(x, config.mu0, xp))
+        mu = losses.inertia(x, config.mu0, xp) * (prev_action >= 0)
         return Acting(log_pi, log_pi_core, mu, log_pi)
 
     return Algorithm(init, update, acting, apply, core.exploration, intervals)
