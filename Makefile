@@ -6,13 +6,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraint
 .PHONY: demo test test-slow lint benchmark clean
 
 demo: $(VENV)/.core  ## train DQN, SAC and NSAC side by side; a table and a picture in runs/demo
-	$(BIN)/policy-inertia compare dqn sac nsac --env CartPole-v1 --out runs/demo --resume
+	$(BIN)/policy-inertia compare dqn sac nsac --env CartPole-v1 --steps 60000 --hysteresis 0.5 \
+		--out runs/demo --resume
 
 test: $(VENV)/.test lint  ## lint, types and the quick tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow: $(VENV)/.test  ## minutes of training: do the methods solve CartPole?
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -s -m slow
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check

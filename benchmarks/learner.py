@@ -207,9 +207,9 @@ def measure(peers: str | None, seconds: float, rounds: int) -> dict[str, Any]:
                 found = own("speed", method, n, seconds)["steps_per_second"]
                 mine = speed.setdefault(f"ours-{method}", {})
                 mine[n] = max(found, mine.get(n, 0.0))
-        for peer, counts in PEERS.items() if peers else ():
-            for n in counts:
-                words = [peers, "-W", "ignore", HERE / "peers.py", peer]
+        for peer, numbers in PEERS.items() if peers else ():
+            for n in numbers:
+                words: list[Any] = [peers, "-W", "ignore", HERE / "peers.py", peer]
                 words += ["--envs", n, "--seconds", seconds]
                 found = call(words, f"{peer} {n}").get("steps_per_second", 0.0)
                 theirs = speed.setdefault(peer, {})

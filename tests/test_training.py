@@ -266,6 +266,16 @@ def test_env_that_cannot_be_restored_is_said_and_the_run_goes_on(tmp_path):
     assert json.loads((tmp_path / "r" / "result.json").read_text())["step"] == 2_504
 
 
+def test_other_versions_are_said_when_a_run_goes_on(tmp_path):
+    config = settings("sac", "CartPole-v1", **SHORT)
+    run(config, tmp_path / "r")
+    path = tmp_path / "r" / "run.json"
+    path.write_text(path.read_text().replace(f'"jax": "{jax.__version__}"', '"jax": "0.0.1"'))
+    said = []
+    run(config, tmp_path / "r", resume=True, warn=said.append)
+    assert f"jax 0.0.1 -> {jax.__version__}" in said[0]
+
+
 # bad input --------------------------------------------------------------------------------------
 
 

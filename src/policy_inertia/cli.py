@@ -66,7 +66,7 @@ def train(args: list[str]) -> None:
     from .algorithms import METHODS, find_method
     from .training import RunConfig, default_folder, run, settings
 
-    words = []
+    words: list[str] = []
     while args and not args[0].startswith("-") and len(words) < 2:
         words.append(args[0])
         args = args[1:]

@@ -34,6 +34,7 @@ class RunFolder:
     def __init__(self, path: Path, config: dict[str, Any], resume: bool) -> None:
         self.path = path
         about = path / "run.json"
+        old: dict[str, Any] = {}
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = open(path / ".lock", "w")  # noqa: SIM115 - held as long as the run
@@ -51,15 +52,21 @@ class RunFolder:
                     f"{path} holds a run already: add --resume to go on with it, or choose "
                     "another --out"
                 )
-            refuse_other(path, read_json(about, "a run's description")["config"], config)
+            old = read_json(about, "a run's description")
+            refuse_other(path, old["config"], config)
         elif any(p.name != ".lock" for p in path.iterdir()):
             raise InputError(
                 f"{path} is not empty and holds no run: choose another --out, so that nothing "
                 "in it is overwritten"
             )
+        now = versions()
+        self.changed = [
+            f"{name} {then} -> {now.get(name)}"
+            for name, then in old.get("versions", {}).items()
+            if now.get(name) != then
+        ]
         write_json(
-            about,
-            {"format": FORMAT, "config": config, "versions": versions(), "commit": commit()},
+            about, {"format": FORMAT, "config": config, "versions": now, "commit": commit()}
         )
         self.checkpoints = Checkpoints(path)
         self._metrics = path / "metrics.jsonl"
@@ -84,6 +91,8 @@ class RunFolder:
         try:
             with open(self._metrics, "a") as file:
                 file.write(json.dumps(record) + "\n")
+                file.flush()
+                os.fsync(file.fileno())  # a checkpoint counts on what was logged before it
         except OSError as error:
             raise cannot_write(self._metrics, error) from error
         assert self._writer is not None, "rewind() opens the log"

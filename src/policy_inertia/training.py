@@ -360,6 +360,11 @@ def _run(
     best, next_eval, size = -np.inf, 0, 0
     saved = folder.checkpoints.load()
     if saved is not None:
+        if folder.changed:
+            warn(
+                f"{folder.path} was begun with other versions ({', '.join(folder.changed)}): it "
+                "goes on, but may not end bit for bit like a run of one version"
+            )
         if not session.restore(*saved, folder.path):
             warn(
                 f"{name_of(env)} did not come back to its saved state (it is not deterministic "

@@ -108,7 +108,7 @@ class Envs:
 
     def _reset(self, mask: np.ndarray) -> None:
         self.episode[mask] += 1
-        seeds: list[int | None] = [None] * self.n
+        seeds: Any = [None] * self.n  # Gymnasium's types know a single seed only
         for i in np.flatnonzero(mask).tolist():
             seeds[i] = self.seed_of(i, int(self.episode[i]))
             self.actions[i] = []
