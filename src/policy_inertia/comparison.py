@@ -109,7 +109,7 @@ def compare(
             f"{out} holds a comparison already: add --resume to go on with it, or choose "
             "another --out"
         )
-    carry_out(runs, jobs or os.cpu_count() or 1, watch)
+    carry_out(runs, jobs or len(os.sched_getaffinity(0)), watch)
     return gather(runs, env, hysteresis)
 
 
