@@ -36,7 +36,8 @@ PEERS = {
 
 
 def session(method: str, envs: int, **changes: Any) -> Any:
-    from policy_inertia.training import Session, settings
+    from policy_inertia.config import settings
+    from policy_inertia.session import Session
 
     base: dict[str, Any] = {"envs": envs, "learning_starts": 1_000}
     if method == "dqn":  # as the peers: constant epsilon, a target every 10,000 steps

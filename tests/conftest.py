@@ -1,14 +1,25 @@
 """Tests compile the same few programs again and again: keep them for the session."""
 
 import os
-import tempfile
+from pathlib import Path
 
-cache = os.environ.setdefault(
-    "JAX_COMPILATION_CACHE_DIR", os.path.join(tempfile.gettempdir(), "policy-inertia-test-cache")
-)
+import pytest
+
+CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 from policy_inertia.threads import use_one_thread  # noqa: E402
 
 use_one_thread()
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory) -> Path:
+    from policy_inertia import train
+    from tests.helpers import SHORT
+
+    out = tmp_path_factory.mktemp("runs") / "run"
+    train("sac", "CartPole-v1", out, **SHORT)
+    return out

@@ -64,8 +64,8 @@ def test_compare_ends_in_a_table_and_a_picture(run, tmp_path):
         "compare", "sac", "nsac", *SHORT, "--seeds", 2, "--out", out, "--set", "nsac.mu0=0.5"
     )
     assert code == 0
-    assert re.search(r"nsac +│ +[\d.]+ ±", text)
-    assert "95% interval over 2 seeds" in text
+    assert re.search(r"nsac +│ sampled +│ +[\d.]+ ±", text)
+    assert "95% t-interval over 2 seeds" in text
     assert (out / "curves.png").exists()
     assert "nsac" in (out / "table.txt").read_text()
     config = json.loads((out / "nsac" / "seed-0" / "run.json").read_text())["config"]

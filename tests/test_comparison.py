@@ -7,7 +7,7 @@ from scipy import stats
 from policy_inertia import InputError, compare
 from policy_inertia.comparison import interval
 from policy_inertia.plots import draw_curves
-from tests.test_training import contents
+from tests.helpers import contents
 
 SHORT = {"steps": 1_600, "eval_every": 800, "eval_episodes": 3, "final_episodes": 5}
 

@@ -6,8 +6,9 @@ import pytest
 import safetensors.numpy
 
 from policy_inertia import InputError, Policy
+from policy_inertia.config import settings
 from policy_inertia.policy import sample
-from policy_inertia.training import Session, settings
+from policy_inertia.session import Session
 from tests import probes
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .algorithms import METHODS as METHODS
     from .comparison import compare as compare
+    from .config import RunConfig as RunConfig
+    from .config import settings as settings
     from .envs import TASKS as TASKS
     from .evaluation import evaluate as evaluate
     from .metrics import oscillation_ratio as oscillation_ratio
     from .metrics import summarise as summarise
     from .policy import Policy as Policy
-    from .training import RunConfig as RunConfig
-    from .training import settings as settings
     from .training import train as train
     from .types import InputError as InputError
 
@@ -25,11 +25,11 @@ _HOME = {
     "TASKS": "envs",
     "InputError": "types",
     "Policy": "policy",
-    "RunConfig": "training",
+    "RunConfig": "config",
     "compare": "comparison",
     "evaluate": "evaluation",
     "oscillation_ratio": "metrics",
-    "settings": "training",
+    "settings": "config",
     "summarise": "metrics",
     "train": "training",
 }

@@ -64,7 +64,8 @@ def main() -> None:
 def train(args: list[str]) -> None:
     """Train one method on one env."""
     from .algorithms import METHODS, find_method
-    from .training import RunConfig, default_folder, run, settings
+    from .config import RunConfig, settings
+    from .training import default_folder, run
 
     words: list[str] = []
     while args and not args[0].startswith("-") and len(words) < 2:

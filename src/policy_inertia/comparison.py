@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 
 from .checkpoint import read_json
+from .config import RunConfig, settings
 from .envs import episode_seed
 from .evaluation import evaluate
 from .policy import Policy
 from .runs import read_metrics, refuse_other
+from .session import FINAL
 from .threads import ONE_THREAD
-from .training import FINAL, RunConfig, run, settings
+from .training import run
 from .types import InputError
 
 
@@ -95,6 +97,11 @@ def compare(
     step. `overrides` maps a method's name to settings of its own; `changes` are for all.
     """
     out = Path(out)
+    if not isinstance(env, str):
+        raise InputError(
+            f"env is {env}: a comparison runs in processes of its own, so register the env and "
+            "give its id (package:Id)"
+        )
     if not methods:
         raise InputError("no method is given: name at least one, such as dqn sac nsac")
     if seeds < 1:

@@ -50,24 +50,24 @@ def show(title: str, rows: Sequence[tuple[str, list[dict[str, Any]]]]) -> None:
 
 
 def comparison_table(title: str, rows: Sequence[Row]) -> Table:
-    """Return, oscillation and failures of each method, sampled and greedy, over seeds."""
+    """Return, oscillation and failures of each method over seeds, sampled and greedy."""
     seeds = max(len(row.sampled) for row in rows)
     told = any(f["crash_rate"] is not None for row in rows for f in row.sampled)
     keys = ("return", "oscillation_ratio", "crash_rate" if told else "termination_rate")
     shown = [c for c in COLUMNS if c[0] in keys]
-    caption = f"mean ± 95% interval over {seeds} seeds" if seeds > 1 else "one seed: no interval"
+    caption = f"mean ± 95% t-interval over {seeds} seeds" if seeds > 1 else "one seed: no interval"
     table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     table.add_column("method")
-    for mode in ("sampled", "greedy"):
-        for _, label, _ in shown:
-            table.add_column(f"{label}\n[dim]{mode}[/dim]", justify="right")
+    table.add_column("actions")
+    for _, label, _ in shown:
+        table.add_column(label, justify="right")
     for row in rows:
-        cells = [
-            _cell([f.get(key) for f in figures], style)
-            for figures in (row.sampled, row.greedy)
-            for key, _, style in shown
-        ]
-        table.add_row(row.name, *cells)
+        modes = [("sampled", row.sampled), ("greedy", row.greedy)]
+        if row.sampled == row.greedy:  # a policy that is greedy anyway
+            modes = modes[1:]
+        for mode, figures in modes:
+            cells = [_cell([f.get(key) for f in figures], style) for key, _, style in shown]
+            table.add_row(row.name, mode, *cells)
     return table
 
 

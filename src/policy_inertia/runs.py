@@ -65,9 +65,7 @@ class RunFolder:
             for name, then in old.get("versions", {}).items()
             if now.get(name) != then
         ]
-        write_json(
-            about, {"format": FORMAT, "config": config, "versions": now, "commit": commit()}
-        )
+        write_json(about, {"format": FORMAT, "config": config, "versions": now, "commit": commit()})
         self.checkpoints = Checkpoints(path)
         self._metrics = path / "metrics.jsonl"
         self._writer: SummaryWriter | None = None

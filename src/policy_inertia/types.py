@@ -46,3 +46,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if len(known) <= 12:
         return f": choose one of {', '.join(known)}"
     return ""
+
+
+def refuse_outside(config: object, low: float, high: float | None, *names: str) -> None:
+    """Check that settings lie in [low, high], NaN never does; lists are checked item by item."""
+    for name in names:
+        value = getattr(config, name)
+        for item in value if isinstance(value, tuple) else (value,):
+            if not (item >= low and (high is None or item <= high)):
+                bound = f"at least {low}" if high is None else f"from {low} to {high}"
+                raise InputError(f"{name} is {value}: it must be {bound}")

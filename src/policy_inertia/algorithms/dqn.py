@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
-from ..types import Array, Spec, Transition, Tree
+from ..types import Array, Spec, Transition, Tree, refuse_outside
 from . import losses
 from .base import Acting, Algorithm, adam, descend, plain
 from .networks import init_mlp, mlp
@@ -31,6 +31,11 @@ class DQNConfig:
     """Decrease of epsilon at each update, from 1; try 1e-4 for short runs."""
     epsilon_final: float = 0.1
     """Where epsilon stays."""
+
+    def __post_init__(self) -> None:
+        refuse_outside(self, 0, None, "learning_rate", "epsilon_decay")
+        refuse_outside(self, 1, None, "hidden", "train_interval", "target_period")
+        refuse_outside(self, 0, 1, "epsilon_final")
 
 
 class DQNState(NamedTuple):

@@ -15,7 +15,7 @@ import optax
 from jax import lax
 from jax import numpy as jnp
 
-from ..types import Array, InputError, Spec, Transition, Tree
+from ..types import Array, InputError, Spec, Transition, Tree, refuse_outside
 from . import losses
 from .base import Acting, Algorithm, adam, descend
 from .networks import init_mlp, mlp, with_action
@@ -45,6 +45,9 @@ class NestedConfig(Generic[CoreConfig]):
     """Units of each hidden layer of the controller and of its critics."""
 
     def __post_init__(self) -> None:
+        refuse_outside(self, 0, None, "learning_rate", "pic_learning_rate", "temperature")
+        refuse_outside(self, 1, None, "hidden", "train_interval")
+        refuse_outside(self, 0, 1, "target_rate")
         if not 0 <= self.mu0 < 1:
             raise InputError(
                 f"mu0 is {self.mu0}: the lower bound of the inertia must lie in [0, 1), since "

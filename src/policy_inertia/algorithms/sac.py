@@ -11,7 +11,7 @@ import numpy as np
 import optax
 from jax import numpy as jnp
 
-from ..types import Array, Spec, Transition, Tree
+from ..types import Array, Spec, Transition, Tree, refuse_outside
 from . import losses
 from .base import Acting, Algorithm, adam, descend, no_exploration, plain
 from .networks import init_mlp, log_softmax, mlp
@@ -35,6 +35,11 @@ class SACConfig:
     """Learn the temperature so that the entropy stays at the target."""
     target_entropy_ratio: float = 0.5
     """The target entropy as a share of the largest, log |A|; only for auto_temperature."""
+
+    def __post_init__(self) -> None:
+        refuse_outside(self, 0, None, "learning_rate", "temperature")
+        refuse_outside(self, 1, None, "hidden", "train_interval")
+        refuse_outside(self, 0, 1, "target_rate", "target_entropy_ratio")
 
 
 class SACState(NamedTuple):

@@ -98,7 +98,8 @@ class Envs:
         step = Step(
             self.spaces.encode(raw), np.array(reward), terminated.copy(), truncated.copy(), info
         )
-        self._refuse_nan(step)
+        self._refuse_nan("reward", step.reward)
+        self._refuse_nan("observation", step.next_obs)
         for record, action in zip(self.actions, actions.tolist(), strict=True):
             record.append(action)
         self.obs = step.next_obs
@@ -115,17 +116,17 @@ class Envs:
             self.actions[i] = []
         raw, _ = self.vector.reset(seed=seeds, options={"reset_mask": mask.copy()})
         self.obs[mask] = self.spaces.encode(raw)[mask]
+        self._refuse_nan("observation", self.obs)
 
-    def _refuse_nan(self, step: Step) -> None:
-        for what, values in (("reward", step.reward), ("observation", step.next_obs)):
-            bad = np.isnan(values.reshape(self.n, -1)).any(axis=1)
-            if bad.any():
-                i = int(np.flatnonzero(bad)[0])
-                raise InputError(
-                    f"{self.name} gave a NaN {what} in env {i}, episode {self.episode[i]}, step "
-                    f"{len(self.actions[i])}: learning cannot go on from it, so mend the env "
-                    "(the last checkpoint is untouched)"
-                )
+    def _refuse_nan(self, what: str, values: np.ndarray) -> None:
+        bad = np.isnan(values.reshape(self.n, -1)).any(axis=1)
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            raise InputError(
+                f"{self.name} gave a NaN {what} in env {i}, episode {self.episode[i]}, step "
+                f"{len(self.actions[i])}: learning cannot go on from it, so mend the env "
+                "(the last checkpoint is untouched)"
+            )
 
     def state(self) -> dict[str, np.ndarray]:
         """Enough to come back to this very moment; arrays only."""

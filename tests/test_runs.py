@@ -1,0 +1,39 @@
+"""Folders that must not be touched."""
+
+import pytest
+
+from policy_inertia import InputError, train
+from tests.helpers import SHORT, contents, resume
+
+
+def test_folder_with_a_run_is_not_overwritten(finished):
+    before = contents(finished)
+    with pytest.raises(InputError, match="holds a run already: add --resume"):
+        train("sac", "CartPole-v1", finished, **SHORT)
+    assert contents(finished) == before
+
+
+def test_folder_with_something_else_is_not_touched(tmp_path):
+    (tmp_path / "thesis.txt").write_text("dear")
+    with pytest.raises(InputError, match="is not empty and holds no run"):
+        train("sac", "CartPole-v1", tmp_path, **SHORT)
+    assert sorted(p.name for p in tmp_path.iterdir()) in (["thesis.txt"], [".lock", "thesis.txt"])
+
+
+def test_run_goes_on_only_with_its_own_settings(finished):
+    with pytest.raises(InputError, match=r"started with config.temperature=0.1, not 0.2"):
+        resume(finished, temperature=0.2)
+
+
+def test_folder_in_use_is_refused(finished):
+    import fcntl
+
+    with open(finished / ".lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="in use by another process"):
+            resume(finished)
+
+
+def test_place_that_cannot_be_written_is_refused():
+    with pytest.raises(InputError, match=r"cannot write /proc/run .*choose another place"):
+        train("sac", "CartPole-v1", "/proc/run", **SHORT)
