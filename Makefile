@@ -34,9 +34,9 @@ $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e .[test]
 	touch $@ $(VENV)/.core
 
-.venv-peers/.done: benchmarks/requirements-peers.txt constraints.txt
+.venv-peers/.done: pyproject.toml constraints.txt
 	python3 -m venv .venv-peers
-	.venv-peers/bin/python -m pip --disable-pip-version-check install -q -c constraints.txt -r $<
+	.venv-peers/bin/python -m pip --disable-pip-version-check install -q -c constraints.txt -e .[peers]
 	touch $@
 
 clean:

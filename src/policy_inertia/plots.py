@@ -46,12 +46,17 @@ def draw_curves(comparison: Comparison, path: Path) -> None:
 def _label_ends(axis: Any, ends: list[tuple[float, str, str]]) -> None:
     """Write each curve's name at its end, moved apart where two would overlap."""
     low, high = axis.get_ylim()
-    gap, last = (high - low) * 0.06, -np.inf
-    for value, name, colour in sorted(ends):
-        last = max(value, last + gap)
+    gap = (high - low) * 0.06
+    ends = sorted(ends)
+    heights = [value for value, _, _ in ends]
+    for i in range(1, len(heights)):  # up from below ...
+        heights[i] = max(heights[i], heights[i - 1] + gap)
+    for i in reversed(range(len(heights))):  # ... and down again from the top of the picture
+        heights[i] = min(heights[i], high - gap * (len(heights) - 1 - i))
+    for height, (_, name, colour) in zip(heights, ends, strict=True):
         axis.annotate(
             name,
-            (1.01, last),
+            (1.01, height),
             xycoords=("axes fraction", "data"),
             color=colour,
             va="center",

@@ -50,9 +50,9 @@ def test_three_updates_agree_with_an_independent_algorithm_2():
     state = algorithm.init(np.random.default_rng(1))
     theirs = reference.NSAC(
         in_float64(state.core.actor),
-        [in_float64(state.core.critic, i) for i in (0, 1)],
+        [in_float64(state.core.critics.online, i) for i in (0, 1)],
         in_float64(state.pic),
-        [in_float64(state.critic, i) for i in (0, 1)],
+        [in_float64(state.critics.online, i) for i in (0, 1)],
         lr=0.01,
         rate=0.1,
         alpha_core=0.2,
@@ -67,10 +67,10 @@ def test_three_updates_agree_with_an_independent_algorithm_2():
     same(state.core.actor, theirs.actor)
     same(state.pic, theirs.pic)
     for i in (0, 1):
-        same(state.core.critic, theirs.critics[i], i)
-        same(state.core.target, theirs.targets[i], i)
-        same(state.critic, theirs.mixed[i], i)
-        same(state.target, theirs.mixed_targets[i], i)
+        same(state.core.critics.online, theirs.critics[i], i)
+        same(state.core.critics.target, theirs.targets[i], i)
+        same(state.critics.online, theirs.mixed[i], i)
+        same(state.critics.target, theirs.mixed_targets[i], i)
     start = algorithm.init(np.random.default_rng(1))
     moved = np.abs(state.pic[0]["w"] - start.pic[0]["w"]).max()
     assert moved > 0.01  # far more than the tolerance: the comparison can fail
@@ -122,9 +122,10 @@ def test_outer_update_leaves_the_core_alone(core):
 
 def test_twins_differ_and_targets_start_equal():
     state = build(NestedConfig(SACConfig()), SPEC).init(np.random.default_rng(0))
-    for critic, target in ((state.critic, state.target), (state.core.critic, state.core.target)):
-        assert np.abs(critic[0]["w"][0] - critic[0]["w"][1]).max() > 0.1
-        jax.tree.map(np.testing.assert_array_equal, critic, target)
+    for critics in (state.critics, state.core.critics):
+        first = critics.online[0]["w"]
+        assert np.abs(first[0] - first[1]).max() > 0.1
+        jax.tree.map(np.testing.assert_array_equal, critics.online, critics.target)
 
 
 def test_every_target_moves_by_its_rate():
@@ -132,10 +133,11 @@ def test_every_target_moves_by_its_rate():
     algorithm = build(config, SPEC)
     old = algorithm.init(np.random.default_rng(0))
     new, _ = jax.jit(algorithm.update)(old, minibatch(), DUE)
-    for before, after, rate in ((old.core, new.core, 0.25), (old, new, 0.125)):
-        w = (1 - rate) * np.float64(before.target[1]["w"]) + rate * after.critic[1]["w"]
+    for part, rate in ((lambda state: state.core.critics, 0.25), (lambda s: s.critics, 0.125)):
+        before, after = part(old), part(new)
+        w = (1 - rate) * np.float64(before.target[1]["w"]) + rate * after.online[1]["w"]
         np.testing.assert_allclose(after.target[1]["w"], w, atol=1e-7)
-        assert np.abs(after.critic[1]["w"] - before.critic[1]["w"]).max() > 1e-4
+        assert np.abs(after.online[1]["w"] - before.online[1]["w"]).max() > 1e-4
 
 
 @pytest.mark.parametrize(("m_core", "m"), [(2, 2), (2, 4), (3, 2), (4, 5)])
@@ -158,8 +160,8 @@ def test_both_halves_are_updated_at_their_own_interval(m_core, m, envs):
 
     state = session.learner.state
     assert session.updates == sum(t % m_core == 0 for t in range(41, 121))
-    assert count(state.core.critic_optimiser) == sum(t % m_core == 0 for t in range(41, 121))
-    assert count(state.critic_optimiser) == sum(t % m == 0 for t in range(41, 121))
+    assert count(state.core.critics.optimiser) == sum(t % m_core == 0 for t in range(41, 121))
+    assert count(state.critics.optimiser) == sum(t % m == 0 for t in range(41, 121))
 
 
 @pytest.mark.parametrize("mu0", [-0.1, 1.0, 1.5, float("nan")])

@@ -11,13 +11,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import numpy as np
-import optax
 from jax import lax
 from jax import numpy as jnp
 
 from ..types import Array, InputError, Spec, Transition, Tree, refuse_outside
 from . import losses
-from .base import Acting, Algorithm, adam, descend
+from .base import Acting, Algorithm, Critics, adam, descend, init_critics, soft_evaluation
 from .networks import init_mlp, mlp, with_action
 
 CoreConfig = TypeVar("CoreConfig")
@@ -58,10 +57,8 @@ class NestedConfig(Generic[CoreConfig]):
 class NestedState(NamedTuple):
     core: Tree
     pic: Tree
-    critic: Tree
-    target: Tree
+    critics: Critics
     pic_optimiser: Tree
-    critic_optimiser: Tree
 
 
 class NestedActing(NamedTuple):
@@ -80,15 +77,8 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     def init(rng: np.random.Generator) -> NestedState:
         core_state = core.init(rng)  # first: the very core that the same generator gives alone
         pic = init_mlp(rng, (inputs, *config.hidden, 1), zero_bias=True)
-        critic = init_mlp(rng, (inputs, *config.hidden, n_actions), twins=2)
-        return NestedState(
-            core_state,
-            pic,
-            critic,
-            jax.tree.map(jnp.copy, critic),
-            pic_optimiser.init(pic),
-            optimiser.init(critic),
-        )
+        critics = init_critics(rng, (inputs, *config.hidden, n_actions), optimiser)
+        return NestedState(core_state, pic, critics, pic_optimiser.init(pic))
 
     def pre_activation(pic: Tree, s_a: Array, xp: Any = jnp) -> Array:
         return mlp(pic, s_a, xp)[..., 0]
@@ -105,17 +95,15 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         log_pi_next = losses.log_mixture(
             pre_activation(state.pic, then), log_core_next, batch.action, config.mu0
         )
-        q_next = mlp(state.target, then).min(0)
-        next_value = losses.soft_value(log_pi_next, q_next, config.temperature)
-        y = losses.bellman_target(batch.reward, batch.discount, next_value)
-
-        def critic_loss(critic: Tree) -> Array:
-            return losses.bellman_residual(mlp(critic, now), batch.action, y)
-
-        critic, critic_optimiser, critic_value = descend(
-            optimiser, critic_loss, state.critic, state.critic_optimiser
+        critics, q, critic_loss = soft_evaluation(
+            state.critics,
+            optimiser,
+            batch,
+            (now, then),
+            log_pi_next,
+            config.temperature,
+            config.target_rate,
         )
-        q = mlp(critic, now).min(0)
 
         def pic_loss(pic: Tree) -> Array:
             log_pi = losses.log_mixture(
@@ -123,14 +111,9 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             )
             return losses.soft_policy_loss(log_pi, q, config.temperature)
 
-        pic, pic_optimiser_state, pic_value = descend(
-            pic_optimiser, pic_loss, state.pic, state.pic_optimiser
-        )
-        target = optax.incremental_update(critic, state.target, config.target_rate)
-        return (
-            NestedState(state.core, pic, critic, target, pic_optimiser_state, critic_optimiser),
-            {"mixed_critic_loss": critic_value, "pic_loss": pic_value},
-        )
+        pic, pic_state, loss = descend(pic_optimiser, pic_loss, state.pic, state.pic_optimiser)
+        state = NestedState(state.core, pic, critics, pic_state)
+        return state, {"mixed_critic_loss": critic_loss, "pic_loss": loss}
 
     def update(
         state: NestedState, batch: Transition, due: Array

@@ -6,14 +6,22 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
-import optax
 from jax import numpy as jnp
 
 from ..types import Array, Spec, Transition, Tree, refuse_outside
 from . import losses
-from .base import Acting, Algorithm, adam, descend, no_exploration, plain
+from .base import (
+    Acting,
+    Algorithm,
+    Critics,
+    adam,
+    descend,
+    init_critics,
+    no_exploration,
+    plain,
+    soft_evaluation,
+)
 from .networks import init_mlp, log_softmax, mlp
 
 
@@ -44,10 +52,8 @@ class SACConfig:
 
 class SACState(NamedTuple):
     actor: Tree
-    critic: Tree
-    target: Tree
+    critics: Critics
     actor_optimiser: Tree
-    critic_optimiser: Tree
     log_alpha: Array
     alpha_optimiser: Tree
 
@@ -59,66 +65,37 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
     sizes = (spec.obs_dim, *config.hidden, spec.n_actions)
 
     def init(rng: np.random.Generator) -> SACState:
-        actor, critic = init_mlp(rng, sizes), init_mlp(rng, sizes, twins=2)
+        actor, critics = init_mlp(rng, sizes), init_critics(rng, sizes, optimiser)
         log_alpha = jnp.log(jnp.float32(config.temperature))
-        return SACState(
-            actor,
-            critic,
-            jax.tree.map(jnp.copy, critic),
-            optimiser.init(actor),
-            optimiser.init(critic),
-            log_alpha,
-            optimiser.init(log_alpha),
-        )
+        return SACState(actor, critics, optimiser.init(actor), log_alpha, optimiser.init(log_alpha))
 
     def update(state: SACState, batch: Transition, due: Array) -> tuple[SACState, dict[str, Array]]:
         del due  # one part: whenever this is called, it is due
         alpha = jnp.exp(state.log_alpha) if config.auto_temperature else config.temperature
-
         log_pi_next = log_softmax(mlp(state.actor, batch.next_obs))
-        q_next = mlp(state.target, batch.next_obs).min(0)
-        next_value = losses.soft_value(log_pi_next, q_next, alpha)
-        y = losses.bellman_target(batch.reward, batch.discount, next_value)
-
-        def critic_loss(critic: Tree) -> Array:
-            return losses.bellman_residual(mlp(critic, batch.obs), batch.action, y)
-
-        critic, critic_optimiser, critic_value = descend(
-            optimiser, critic_loss, state.critic, state.critic_optimiser
+        inputs = batch.obs, batch.next_obs
+        critics, q, critic_loss = soft_evaluation(
+            state.critics, optimiser, batch, inputs, log_pi_next, alpha, config.target_rate
         )
-        q = mlp(critic, batch.obs).min(0)
-
-        def actor_loss(actor: Tree) -> Array:
-            return losses.soft_policy_loss(log_softmax(mlp(actor, batch.obs)), q, alpha)
-
-        actor, actor_optimiser, actor_value = descend(
-            optimiser, actor_loss, state.actor, state.actor_optimiser
+        actor, actor_optimiser, actor_loss = descend(
+            optimiser,
+            lambda actor: losses.soft_policy_loss(log_softmax(mlp(actor, batch.obs)), q, alpha),
+            state.actor,
+            state.actor_optimiser,
         )
-        target = optax.incremental_update(critic, state.target, config.target_rate)
-        report = {"critic_loss": critic_value, "actor_loss": actor_value}
-
-        log_alpha, alpha_optimiser = state.log_alpha, state.alpha_optimiser
+        state = state._replace(actor=actor, critics=critics, actor_optimiser=actor_optimiser)
+        report = {"critic_loss": critic_loss, "actor_loss": actor_loss}
         if config.auto_temperature:
             log_pi = log_softmax(mlp(actor, batch.obs))
             log_alpha, alpha_optimiser, report["ent_coef_loss"] = descend(
                 optimiser,
                 lambda log_alpha: losses.temperature_loss(log_alpha, log_pi, target_entropy),
-                log_alpha,
-                alpha_optimiser,
+                state.log_alpha,
+                state.alpha_optimiser,
             )
             report["ent_coef"] = jnp.exp(log_alpha)
-        return (
-            SACState(
-                actor,
-                critic,
-                target,
-                actor_optimiser,
-                critic_optimiser,
-                log_alpha,
-                alpha_optimiser,
-            ),
-            report,
-        )
+            state = state._replace(log_alpha=log_alpha, alpha_optimiser=alpha_optimiser)
+        return state, report
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
         log_pi = log_softmax(mlp(params, obs, xp), xp)
