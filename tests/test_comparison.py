@@ -83,3 +83,10 @@ def test_interval_is_students():
 def test_comparisons_of_nothing_are_refused(methods, seeds, says, tmp_path):
     with pytest.raises(InputError, match=says):
         compare(methods, "CartPole-v1", seeds, tmp_path / "c")
+
+
+def test_bad_env_is_said_before_anything_is_started(tmp_path):
+    for env, says in (("CartPole-v11", "did you mean"), (lambda: None, "register the env")):
+        with pytest.raises(InputError, match=says):
+            compare(["dqn"], env, 1, tmp_path / "c")
+    assert not (tmp_path / "c").exists()

@@ -6,6 +6,7 @@ gathers what they measured.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -20,7 +21,7 @@ import numpy as np
 
 from .checkpoint import read_json
 from .config import RunConfig, settings
-from .envs import episode_seed
+from .envs import episode_seed, make_vector
 from .evaluation import evaluate
 from .policy import Policy
 from .runs import read_metrics, refuse_other
@@ -116,6 +117,7 @@ def compare(
             f"{out} holds a comparison already: add --resume to go on with it, or choose "
             "another --out"
         )
+    make_vector(env, 1)[0].close()  # a bad env is said once, here, and not by every run
     carry_out(runs, jobs or len(os.sched_getaffinity(0)), watch)
     return gather(runs, env, hysteresis)
 
@@ -158,13 +160,15 @@ def _start(r: Run) -> tuple[Run, subprocess.Popen[str], list[threading.Thread]]:
         text=True,
         env=os.environ | ONE_THREAD,
     )
-    with process.stdin or open(os.devnull, "w") as stdin:
+    assert process.stdin is not None
+    with process.stdin as stdin:
         stdin.write(json.dumps(r.config.to_dict()))
 
     def progress() -> None:
         for line in process.stdout or ():
-            message = json.loads(line)
-            r.step, r.figures = message["step"], message["figures"]
+            with contextlib.suppress(ValueError, KeyError, TypeError):  # an env may print as well
+                message = json.loads(line)
+                r.step, r.figures = message["step"], message["figures"]
 
     def errors() -> None:
         lines = [line.strip() for line in process.stderr or () if line.strip()]
