@@ -40,7 +40,7 @@ class Spec(NamedTuple):
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: what was probably meant, or all there is."""
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f": did you mean '{close[0]}'?"
     if len(known) <= 12:

@@ -98,6 +98,7 @@ def offering(action=None, observation=None):
         ),
         ("CartPole-v11", "did you mean 'CartPole-v1'"),
         ("CartPol-v1", "did you mean 'CartPole-v1'"),
+        ("Nowhere/Pong-v5", "the package that offers Nowhere/... is not installed"),
         ("nowhere_pkg:Thing-v0", "there is no env 'nowhere_pkg:Thing-v0'.*package:Id"),
     ],
 )

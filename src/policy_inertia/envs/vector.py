@@ -23,7 +23,9 @@ EnvLike = str | Callable[[], gym.Env]
 
 def name_of(env: EnvLike) -> str:
     """What to call an env in files and messages."""
-    return env if isinstance(env, str) else getattr(env, "__name__", type(env).__name__)
+    if isinstance(env, str):
+        return env
+    return getattr(env, "__name__", type(env).__name__).strip("<>")  # <lambda> is no file name
 
 
 def make_vector(env: EnvLike, n: int) -> tuple[VectorEnv, Spaces]:
@@ -43,8 +45,12 @@ def make_vector(env: EnvLike, n: int) -> tuple[VectorEnv, Spaces]:
 
 
 def _cannot_make(name: str, error: Exception) -> InputError:
-    unregistered = (gym.error.UnregisteredEnv, gym.error.NamespaceNotFound, ModuleNotFoundError)
-    if isinstance(error, unregistered):
+    if isinstance(error, gym.error.NamespaceNotFound):
+        return InputError(
+            f"there is no env '{name}': the package that offers {name.split('/')[0]}/... is not "
+            "installed, or must be named in front, as package:Id"
+        )
+    if isinstance(error, gym.error.UnregisteredEnv | ModuleNotFoundError):
         hint = nearest(name, gym.registry) or (
             ": give a Gymnasium id such as CartPole-v1, or package:Id for one of your own"
         )
