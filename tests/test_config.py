@@ -34,6 +34,7 @@ def test_settings_survive_json():
         ({"core": {"target_rate": 2.0}}, "target_rate is 2.0: it must be from 0 to 1"),
         ({"temperature": float("nan")}, "temperature is nan"),
         ({"repeats": (0, 1)}, "different whole numbers"),
+        ({"repeats": (1, 2)}, "holds its actions by its inertia"),
         ({"seed": -1}, "seed is -1"),
         ({"mu": 0.1}, "'mu' is no setting of NestedConfig: did you mean 'mu0'"),
         ({"core": {"temprature": 1}}, "did you mean 'temperature'"),

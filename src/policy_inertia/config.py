@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from .algorithms import Config, config_from_dict, find_method, override
+from .algorithms import Config, NestedConfig, config_from_dict, find_method, override
 from .envs import TASKS
 from .types import InputError, refuse_outside
 
@@ -56,6 +56,12 @@ class RunConfig:
         if not self.repeats or min(self.repeats) < 1 or len(set(self.repeats)) < len(self.repeats):
             raise InputError(
                 f"repeats is {self.repeats}: give different whole numbers of steps, such as 1 2 4 8"
+            )
+
+        if len(self.repeats) > 1 and isinstance(self.config, NestedConfig):
+            raise InputError(
+                f"repeats is {self.repeats} for {self.method}: a nested method holds its actions "
+                "by its inertia, so leave repeats at 1, or choose dqn-repeat or sac-repeat"
             )
 
     def to_dict(self) -> dict[str, Any]:
