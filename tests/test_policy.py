@@ -127,6 +127,18 @@ def test_repeating_policy_holds_its_action_for_the_chosen_time():
     np.testing.assert_allclose(policy.probabilities(OBS[0]), [1, 0])
 
 
+def test_one_fixed_duration_is_held_too():
+    policy = fresh("sac", repeats=(3,))
+    policy.seed(0)
+    actions, state = [], None
+    for _ in range(60):
+        action, state = policy.predict(OBS[0], state)
+        actions.append(int(action))
+    held = np.array(actions).reshape(20, 3)
+    assert (held == held[:, :1]).all()
+    assert len(set(actions)) == 2
+
+
 @pytest.mark.parametrize("method", ["dqn", "sac", "nsac", "ndqn", "dqn-repeat"])
 def test_saved_policy_acts_alike(method, tmp_path):
     policy = fresh(method)

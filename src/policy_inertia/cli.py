@@ -246,7 +246,7 @@ def methods(args: list[str]) -> None:
 
     table = Table("method", "what it is", "holds an action for", "price of a switch", box=None)
     for name, row in METHODS.items():
-        hold = "1 step" if len(row.repeats) == 1 else f"{', '.join(map(str, row.repeats))} steps"
+        hold = "1 step" if row.repeats == (1,) else f"{', '.join(map(str, row.repeats))} steps"
         table.add_row(name, row.about, hold, f"{row.penalty:g}" if row.penalty else "")
     out.print(table)
     out.print("\nSettings of a method: policy-inertia train METHOD --help")

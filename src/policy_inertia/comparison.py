@@ -190,7 +190,7 @@ def gather(runs: list[Run], env: str, hysteresis: Sequence[float] = ()) -> Compa
             continue
         results = [read_json(r.path / "result.json", "a run's result") for r in done]
         rows.append(Row(name, [r["sampled"] for r in results], [r["greedy"] for r in results]))
-        if len(done[0].config.repeats) > 1:
+        if done[0].config.repeats != (1,):
             continue  # it holds its actions by itself
         for tau in hysteresis:
             found: dict[bool, list[dict[str, Any]]] = {False: [], True: []}

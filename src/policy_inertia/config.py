@@ -57,8 +57,7 @@ class RunConfig:
             raise InputError(
                 f"repeats is {self.repeats}: give different whole numbers of steps, such as 1 2 4 8"
             )
-
-        if len(self.repeats) > 1 and isinstance(self.config, NestedConfig):
+        if self.repeats != (1,) and isinstance(self.config, NestedConfig):
             raise InputError(
                 f"repeats is {self.repeats} for {self.method}: a nested method holds its actions "
                 "by its inertia, so leave repeats at 1, or choose dqn-repeat or sac-repeat"

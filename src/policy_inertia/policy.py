@@ -48,7 +48,7 @@ class Policy:
     ) -> None:
         if hysteresis is not None and not hysteresis >= 0:
             raise InputError(f"hysteresis is {hysteresis}: give a threshold of 0 or more")
-        if hysteresis is not None and len(repeats) > 1:
+        if hysteresis is not None and repeats != (1,):
             raise InputError(
                 f"{method} holds its actions by itself: put hysteresis around a method "
                 "that decides at every step"
@@ -82,7 +82,7 @@ class Policy:
 
         acting = self.acting(obs, prev)
         choice = acting.log_pi.argmax(1) if deterministic else sample(acting.log_pi, self._rng)
-        if len(self.repeats) > 1:
+        if self.repeats != (1,):
             action, hold = split(choice, self.repeats)
             remaining = np.zeros(n, int) if state is None else np.asarray(state[1]).reshape(n)
             idle = (remaining == 0) | (prev < 0)
