@@ -107,6 +107,7 @@ def test_help_teaches(run):
         ("compare dqn --set sac.x=1", "is not compared here"),
         ("compare dqn --set dqn", "write method.setting=value"),
         ("compare dqn --set dqn.learning_rat=1", "did you mean 'learning_rate'"),
+        ("compare dqn --jobs 0", "jobs is 0"),
         ("methods now", "takes no arguments"),
     ],
 )

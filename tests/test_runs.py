@@ -17,7 +17,14 @@ def test_folder_with_something_else_is_not_touched(tmp_path):
     (tmp_path / "thesis.txt").write_text("dear")
     with pytest.raises(InputError, match="is not empty and holds no run"):
         train("sac", "CartPole-v1", tmp_path, **SHORT)
-    assert sorted(p.name for p in tmp_path.iterdir()) in (["thesis.txt"], [".lock", "thesis.txt"])
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_file_in_the_folders_place_is_refused(tmp_path):
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(InputError, match=r"cannot write .*File exists"):
+        train("sac", "CartPole-v1", tmp_path / "run", **SHORT)
+    assert (tmp_path / "run").read_text() == "mine"
 
 
 def test_run_goes_on_only_with_its_own_settings(finished):

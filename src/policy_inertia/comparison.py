@@ -107,6 +107,8 @@ def compare(
         raise InputError("no method is given: name at least one, such as dqn sac nsac")
     if seeds < 1:
         raise InputError(f"seeds is {seeds}: use at least one (five before you claim anything)")
+    if jobs is not None and jobs < 1:
+        raise InputError(f"jobs is {jobs}: run at least one at a time, or leave it out")
     runs = []
     for name in dict.fromkeys(methods):
         for seed in range(seeds):

@@ -34,7 +34,16 @@ class RunFolder:
     def __init__(self, path: Path, config: dict[str, Any], resume: bool) -> None:
         self.path = path
         about = path / "run.json"
-        old: dict[str, Any] = {}
+        if about.exists() and not resume:
+            raise InputError(
+                f"{path} holds a run already: add --resume to go on with it, or choose "
+                "another --out"
+            )
+        if not about.exists() and path.is_dir() and any(p.name != ".lock" for p in path.iterdir()):
+            raise InputError(
+                f"{path} is not empty and holds no run: choose another --out, so that nothing "
+                "in it is overwritten"
+            )
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = open(path / ".lock", "w")  # noqa: SIM115 - held as long as the run
@@ -46,19 +55,9 @@ class RunFolder:
             raise InputError(
                 f"{path} is in use by another process: wait for it, or choose another --out"
             ) from None
-        if about.exists():
-            if not resume:
-                raise InputError(
-                    f"{path} holds a run already: add --resume to go on with it, or choose "
-                    "another --out"
-                )
-            old = read_json(about, "a run's description")
+        old = read_json(about, "a run's description") if about.exists() else {}
+        if old:
             refuse_other(path, old["config"], config)
-        elif any(p.name != ".lock" for p in path.iterdir()):
-            raise InputError(
-                f"{path} is not empty and holds no run: choose another --out, so that nothing "
-                "in it is overwritten"
-            )
         now = versions()
         self.changed = [
             f"{name} {then} -> {now.get(name)}"
