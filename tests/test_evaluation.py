@@ -71,6 +71,12 @@ def test_inertia_is_reported_over_the_steps_that_had_a_previous_action():
     assert -0.75 * core.max() < figures["switch_mixed_minus_core"] < -0.75 * core.min()
 
 
+def test_inertia_counts_the_asked_episodes_only():
+    policy = with_mu(fresh(env=Steps), 0.0)
+    evaluation = evaluate(policy, Steps, 25, seed=4)
+    assert len(evaluation.mu) == sum(len(e) - 1 for e in evaluation.episodes)
+
+
 def test_time_limits_are_not_terminations():
     assert evaluate(Alternate(), probes.TimeLimit, 3).summary()["termination_rate"] == 0
 

@@ -81,20 +81,20 @@ def evaluate(
     state, previous = None, np.full(envs.n, -1)
     seen: list[tuple[np.ndarray, np.ndarray]] = []
     while len(finished) < episodes:
-        seen.append((envs.obs, previous))
-        number_of, taken = envs.episode.copy(), list(envs.actions)  # before a reset renews them
+        numbers = np.array([handed[key] for key in enumerate(envs.episode.tolist())])
+        asked = numbers < episodes  # the envs that are done go on with episodes that do not count
+        seen.append((envs.obs[asked], previous[asked]))
+        taken = list(envs.actions)  # before a reset renews them
         observation = envs.spaces.decode(envs.obs)
         actions, state = policy.predict(observation, state, previous < 0, deterministic)
         actions = np.asarray(actions) - envs.spaces.first_action
         step = envs.step(actions)
         reward += step.reward
-        for i in np.flatnonzero(step.done).tolist():
-            k = handed[i, int(number_of[i])]
-            if k < episodes:
-                crashed = _crashed(step.info, i)
-                finished[k] = Episode(
-                    float(reward[i]), np.array(taken[i]), bool(step.terminated[i]), crashed
-                )
+        for i in np.flatnonzero(step.done & asked).tolist():
+            crashed = _crashed(step.info, i)
+            finished[int(numbers[i])] = Episode(
+                float(reward[i]), np.array(taken[i]), bool(step.terminated[i]), crashed
+            )
         reward[step.done] = 0
         previous = np.where(step.done, -1, actions)
     if envs is not env:
