@@ -25,8 +25,12 @@ from policy_inertia.threads import use_one_thread
 use_one_thread()
 
 HERE = Path(__file__).parent
-OURS = {"dqn": (8, 64, 256), "sac": (8, 64, 256), "nsac": (8, 64, 256)}
-PEERS = {
+OURS: dict[str, tuple[int, ...]] = {
+    "dqn": (64, 256, 512),
+    "sac": (64, 256),
+    "nsac": (64, 256),
+}
+PEERS: dict[str, tuple[int, ...]] = {
     "sb3-dqn": (8, 64),
     "sbx-dqn": (64, 256, 512),
     "tianshou-dqn": (8,),
@@ -202,14 +206,20 @@ def own(*words: Any) -> dict[str, Any]:
 
 def measure(peers: str | None, seconds: float, rounds: int) -> dict[str, Any]:
     speed: dict[str, dict[int, float]] = {}
+
+    def fastest_counts(who: str, counts: tuple[int, ...]) -> list[int]:
+        """Every number of envs in the first round, afterwards only the best one."""
+        known = speed.get(who)
+        return [max(known, key=lambda n: known[n])] if known else list(counts)
+
     for _ in range(rounds):  # in turns, so that a slow minute of the machine hits everybody
         for method, counts in OURS.items():
-            for n in counts:
+            for n in fastest_counts(f"ours-{method}", counts):
                 found = own("speed", method, n, seconds)["steps_per_second"]
                 mine = speed.setdefault(f"ours-{method}", {})
                 mine[n] = max(found, mine.get(n, 0.0))
-        for peer, numbers in PEERS.items() if peers else ():
-            for n in numbers:
+        for peer, counts in PEERS.items() if peers else ():
+            for n in fastest_counts(peer, counts):
                 words: list[Any] = [peers, "-W", "ignore", HERE / "peers.py", peer]
                 words += ["--envs", n, "--seconds", seconds]
                 found = call(words, f"{peer} {n}").get("steps_per_second", 0.0)
@@ -266,7 +276,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", help="the Python of an environment that has the peers")
     parser.add_argument("--seconds", type=float, default=8.0, help="of each speed measurement")
-    parser.add_argument("--rounds", type=int, default=2, help="over everybody; the best counts")
+    parser.add_argument("--rounds", type=int, default=3, help="over everybody; the best counts")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "learner.json")
     parser.add_argument("--own", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()

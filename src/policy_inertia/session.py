@@ -136,16 +136,15 @@ class Session:
 
     def _learn(self, before: int) -> None:
         """Algorithm 2's two ifs: at transition t, each half whose interval divides t is updated."""
-        n = 0
-        for t in range(max(before, self.config.learning_starts) + 1, self.replay.added + 1):
-            due = [t % interval == 0 for interval in self.algorithm.intervals]
-            if any(due):
-                self._due[n] = due
-                n += 1
+        t = np.arange(max(before, self.config.learning_starts) + 1, self.replay.added + 1)
+        due = t[:, None] % self.algorithm.intervals == 0
+        due = due[due.any(axis=1)]
+        n = len(due)
         if n:
+            self._due[:n] = due
             self.replay.sample(self.replay_rng, (n, self.config.batch_size), self._words[:n])
             self.report = self.learner.update(self._words, self._due, n)
-            self.updates += int(self._due[:n, 0].sum())
+            self.updates += int(due[:, 0].sum())
 
     def policy(self) -> Policy:
         """The policy as it acts now, without the exploration."""
