@@ -1,0 +1,79 @@
+"""A batch of scenes and the two compiled calls on it: begin the masked ones, step all."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from . import generator, jit, tasks
+from .config import Config, TaskSpec, tables
+from .observation import observe
+from .vehicles import scene_dtype
+
+
+def _entry_points(sources: str) -> tuple[Any, Any]:
+    # as a closure's variable `sources` is in the cache's key: code compiled from other sources,
+    # in this file or in those it calls, is not found in the cache
+    @jit.entry_point
+    def begin_batch(scenes, lanes, roads, task, spawns, mask, seen, outcomes):  # type: ignore[no-untyped-def]
+        _ = sources
+        for k in range(len(scenes)):
+            if mask[k]:
+                scene, outcome = scenes[k], outcomes[k]
+                tasks.begin(scene, lanes, roads, task[0], spawns)
+                observe(scene, lanes, roads, task[0], seen[k])
+                tasks.report(scene, lanes, roads, task[0], outcome)
+                outcome.reward = 0.0
+                outcome.terminated = outcome.truncated = False
+
+    @jit.entry_point
+    def step_batch(scenes, lanes, roads, task, actions, seen, outcomes):  # type: ignore[no-untyped-def]
+        _ = sources
+        for k in range(len(scenes)):
+            scene = scenes[k]
+            tasks.step(scene, lanes, roads, task[0], actions[k], outcomes[k])
+            observe(scene, lanes, roads, task[0], seen[k])
+            tasks.traffic_turns_over(scene, lanes, task[0])
+
+    return begin_batch, step_batch
+
+
+_begin_batch, _step_batch = _entry_points(jit.SOURCES)
+
+
+class Simulation:
+    """`n` independent scenes of one task. Nothing is checked here, and no end stops a scene."""
+
+    def __init__(self, spec: TaskSpec, config: Config, n: int) -> None:
+        self.spec, self.config, self.n = spec, config, n
+        self.tables = tables(spec, config)
+        self.scenes = np.zeros(n, scene_dtype(self.tables.capacity))
+        observation = config["observation"]
+        shape = (n, int(observation["vehicles_count"]), len(observation["features"]))
+        self.seen = np.zeros(shape, np.float32)
+        self.outcomes = np.zeros(n, tasks.OUTCOME)
+        self._seeded = np.zeros(n, bool)
+
+    @property
+    def actions_count(self) -> int:
+        return int(self.tables.task["actions_count"][0])
+
+    def begin(self, mask: np.ndarray, seeds: list[int | None]) -> None:
+        """Begin an episode where `mask` is set; without a seed a scene's generator goes on."""
+        for k in np.flatnonzero(mask).tolist():
+            if seeds[k] is not None or not self._seeded[k]:
+                self.scenes["rng"][k] = generator.seeded(seeds[k])
+                self._seeded[k] = True
+        network, task, spawns, _ = self.tables
+        _begin_batch(
+            self.scenes, network.lanes, network.roads, task, spawns, mask, self.seen, self.outcomes
+        )
+
+    def step(self, actions: np.ndarray) -> None:
+        """One decision in every scene; `seen` and `outcomes` are overwritten."""
+        network, task = self.tables.network, self.tables.task
+        _step_batch(
+            self.scenes, network.lanes, network.roads, task, actions, self.seen, self.outcomes
+        )

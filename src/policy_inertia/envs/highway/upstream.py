@@ -1,0 +1,87 @@
+"""Runs highway-env itself and writes down what it did; a script, for a process of its own.
+
+Making an intersection changes the traffic's constants for every env made later in that process, and
+NumPy chooses its arithmetic when it is imported: so the original never runs beside anything else.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+NUMBERS = ("x", "y", "heading", "speed", "target_speed", "delta", "timer")
+FLAGS = ("crashed", "lane", "target_lane", "route_left")
+
+
+def record(request: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Play the given actions from each seed; arrays over (seed, time, vehicle), padded.
+
+    `length` is the number of steps that the original survived: it divides by zero in Two-Way once
+    the ego is closest to the oncoming lane.
+    """
+    import highway_env  # noqa: F401, PLC0415  (registers its envs)
+
+    env: Any = gym.make(request["id"], config=request["config"]).unwrapped
+    seeds, actions = request["seeds"], request["actions"]
+    steps, width = len(actions[0]), request["capacity"]
+    shape = (len(seeds), steps + 1)
+    out = {name: np.zeros((*shape, width)) for name in NUMBERS}
+    out |= {name: np.full((*shape, width), -1, np.int64) for name in FLAGS}
+    out |= {name: np.zeros(shape, np.int64) for name in ("vehicles", "ego")}
+    out |= {name: np.zeros(shape, bool) for name in ("terminated", "truncated")}
+    out["reward"] = np.zeros(shape)
+    out["length"] = np.full(len(seeds), steps)
+    out["generator"] = np.zeros((len(seeds), 6), np.uint64)
+    seen = []
+    for k, seed in enumerate(seeds):
+        obs, _ = env.reset(seed=seed)
+        seen.append(np.zeros((steps + 1, *obs.shape), np.float32))
+        seen[k][0] = obs
+        _write(env, out, k, 0)
+        for t, action in enumerate(actions[k], start=1):
+            try:
+                obs, reward, terminated, truncated, _ = env.step(action)
+            except ZeroDivisionError:
+                out["length"][k] = t - 1
+                break
+            seen[k][t] = obs
+            out["reward"][k, t] = reward
+            out["terminated"][k, t], out["truncated"][k, t] = terminated, truncated
+            _write(env, out, k, t)
+        state = env.np_random.bit_generator.state
+        word, low = state["state"], (1 << 64) - 1
+        halves = [word["state"] >> 64, word["state"] & low, word["inc"] >> 64, word["inc"] & low]
+        out["generator"][k] = [*halves, state["has_uint32"], state["uinteger"]]
+    return out | {"seen": np.array(seen)}
+
+
+def _write(env: Any, out: dict[str, np.ndarray], k: int, t: int) -> None:
+    index = {lane: i for i, lane in enumerate(env.road.network.lanes_dict())}
+    vehicles = env.road.vehicles
+    out["vehicles"][k, t] = len(vehicles)
+    out["ego"][k, t] = vehicles.index(env.vehicle)
+    for i, vehicle in enumerate(vehicles):
+        numbers = (
+            *vehicle.position,
+            vehicle.heading,
+            vehicle.speed,
+            vehicle.target_speed,
+            getattr(vehicle, "DELTA", 0.0),
+            getattr(vehicle, "timer", 0.0),
+        )
+        for name, value in zip(NUMBERS, numbers, strict=True):
+            out[name][k, t, i] = value
+        lanes = (index[vehicle.lane_index], index[vehicle.target_lane_index])
+        flags = (vehicle.crashed, *lanes, len(vehicle.route or []))
+        for name, flag in zip(FLAGS, flags, strict=True):
+            out[name][k, t, i] = flag
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as file:
+        request = json.load(file)
+    np.savez(sys.argv[2], **record(request))
