@@ -22,9 +22,15 @@ Config = dict[str, Any]
 
 # of highway-env's configuration, what is about drawing: accepted, and of no effect here
 _DRAWING = (
-    "screen_width screen_height centering_position scaling show_trajectories render_agent "
-    "offscreen_rendering real_time_rendering"
-).split()
+    "screen_width",
+    "screen_height",
+    "centering_position",
+    "scaling",
+    "show_trajectories",
+    "render_agent",
+    "offscreen_rendering",
+    "real_time_rendering",
+)
 # what highway-env can do and these tasks do not need: accepted with the one value that is in use
 _FIXED = {
     "manual_control": False,
@@ -199,9 +205,7 @@ def task_named(name: str) -> TaskSpec:
     raise InputError(f"there is no Highway task '{name}'{nearest(name, TASKS)}")
 
 
-def configuration(
-    spec: TaskSpec, config: Config | None = None, preset: str = "paper"
-) -> Config:
+def configuration(spec: TaskSpec, config: Config | None = None, preset: str = "paper") -> Config:
     """A preset with the given items on top, checked. `observation` and `action` are merged."""
     if preset not in PRESETS:
         raise InputError(f"there is no preset '{preset}'{nearest(preset, PRESETS)}")
@@ -231,10 +235,29 @@ def _merge(into: Config, given: Any, where: str) -> None:
         into[key] = copy.deepcopy(value)
 
 
-def upstream_configuration(config: Config) -> Config:
-    """What of a configuration highway-env knows, to make the original with."""
+def upstream_configuration(spec: TaskSpec, config: Config) -> Config:
+    """What to make the original with; refused where highway-env has nothing like it."""
+    least, most = vehicles_range(spec, config)
+    counts = {tasks.MERGE: 4, tasks.TWO_WAY: 5}
+    without = {
+        f"{most} vehicles": most != counts.get(spec.kind, most),
+        "a number of vehicles that is drawn": least != most,
+        "idm_speed_limit=False": not config["idm_speed_limit"],
+        "speed_reward='index'": config["speed_reward"] != "speed",
+        "a reward for changing lanes": spec.kind == tasks.LANE_CHANGE
+        and config["lane_change_reward"] != 0,
+        "a reward for collisions": spec.kind == tasks.TWO_WAY and config["collision_reward"] != 0,
+    }
+    for what, asked in without.items():
+        if asked:
+            raise InputError(f"highway-env's {spec.upstream_id} does not know {what}")
     ours = ("idm_speed_limit", "speed_reward", "scenario")
-    return {key: copy.deepcopy(value) for key, value in config.items() if key not in ours}
+    given = {key: copy.deepcopy(value) for key, value in config.items() if key not in ours}
+    if given["duration"] is None:
+        given["duration"] = math.inf
+    if spec.kind == tasks.LANE_CHANGE:
+        given["vehicles_count"] = most
+    return given
 
 
 # --- checks: one sentence each ---
@@ -282,7 +305,9 @@ def vehicles_range(spec: TaskSpec, config: Config) -> tuple[int, int]:
     ends = list(value) if isinstance(value, list | tuple | np.ndarray) else [value, value]
     if len(ends) != 2:
         raise InputError(f"vehicles_count must be a number or [least, most], got {value!r}")
-    least, most = (_whole({"vehicles_count": v}, "vehicles_count", *spec.vehicles_range) for v in ends)
+    least, most = (
+        _whole({"vehicles_count": v}, "vehicles_count", *spec.vehicles_range) for v in ends
+    )
     if least > most:
         raise InputError(f"vehicles_count must be [least, most], got {value!r}")
     return least, most
@@ -320,7 +345,9 @@ def _check(spec: TaskSpec, config: Config) -> None:
     elif spec.kind == tasks.INTERSECTION:
         _number(config, "spawn_probability", 0, 1)
         if config["destination"] not in (None, "o1", "o2", "o3"):
-            raise InputError(f"destination must be o1, o2, o3 or None, got {config['destination']!r}")
+            raise InputError(
+                f"destination must be o1, o2, o3 or None, got {config['destination']!r}"
+            )
     elif spec.kind == tasks.TWO_WAY and config["scenario"] not in _SCENARIOS:
         raise InputError(f"scenario must be simple or complex, got {config['scenario']!r}")
     vehicles_range(spec, config)

@@ -55,7 +55,7 @@ def words(generator: np.random.PCG64) -> np.ndarray:
 
 
 @inlined
-def _multiply_high(a, b):
+def _multiply_high(a: np.uint64, b: np.uint64) -> np.uint64:
     a_low, a_high = a & _HALF, a >> _32
     b_low, b_high = b & _HALF, b >> _32
     crossed, other = a_low * b_high, a_high * b_low
@@ -64,7 +64,7 @@ def _multiply_high(a, b):
 
 
 @compiled
-def next_word(rng):
+def next_word(rng: np.ndarray) -> np.uint64:
     """64 random bits."""
     high, low = rng[0], rng[1]
     product = low * _LOW
@@ -77,7 +77,7 @@ def next_word(rng):
 
 
 @compiled
-def _next_half(rng):
+def _next_half(rng: np.ndarray) -> np.uint64:
     if rng[4] != _ZERO:
         rng[4] = _ZERO
         return rng[5]
@@ -88,21 +88,21 @@ def _next_half(rng):
 
 
 @compiled
-def random(rng):
+def random(rng: np.ndarray) -> float:
     """Uniform in [0, 1)."""
     return (next_word(rng) >> _11) * _UNIT
 
 
 @inlined
-def uniform(rng, low, high):
+def uniform(rng: np.ndarray, low: float, high: float) -> float:
     return low + (high - low) * random(rng)
 
 
 @compiled
-def integers(rng, n):
+def integers(rng: np.ndarray, n: int) -> np.int64:
     """One of 0..n-1 by Lemire's method; no draw where there is no choice."""
     if n <= 1:
-        return 0
+        return np.int64(0)
     bound = np.uint64(n)
     product = _next_half(rng) * bound
     left = product & _HALF
@@ -115,7 +115,7 @@ def integers(rng, n):
 
 
 @compiled
-def normal(rng):
+def normal(rng: np.ndarray) -> float:
     """A standard normal by the ziggurat method."""
     while True:
         bits = next_word(rng)
@@ -141,7 +141,7 @@ def normal(rng):
 
 
 @compiled
-def two_of_four(rng):
+def two_of_four(rng: np.ndarray) -> tuple[int, int]:
     """Like `choice(range(4), size=2, replace=False)`: Floyd's sample, then shuffled."""
     first, second = integers(rng, 3), integers(rng, 4)
     if second == first:

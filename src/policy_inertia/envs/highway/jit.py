@@ -1,4 +1,4 @@
-"""How the simulator is compiled: strict float64 (never fastmath), the GIL released, cached on disk."""
+"""How the simulator is compiled: strict float64 arithmetic, the GIL released, cached on disk."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
+import numba  # never with fastmath: it reorders sums
+
+Record = Any  # one row of a structured array
 
 # NumPy's error model: a division by zero gives inf, as in upstream's arithmetic, without a branch
-_STRICT = {"nogil": True, "error_model": "numpy"}
+_STRICT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def compiled(function: Callable) -> Any:

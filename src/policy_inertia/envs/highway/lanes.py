@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .jit import compiled, inlined
+from .jit import Record, compiled, inlined
 
 WIDTH = 4.0
 VEHICLE_LENGTH = 5.0  # how far before its start and after its end a lane still holds a vehicle
@@ -61,7 +61,7 @@ class Network(NamedTuple):
 
     lanes: np.ndarray
     roads: np.ndarray
-    index: dict[LaneIndex, int]
+    numbers: dict[LaneIndex, int]
 
 
 def straight(
@@ -123,7 +123,8 @@ def network(edges: list[tuple[str, str, dict[str, Any]]]) -> Network:
         graph.setdefault(origin, {}).setdefault(destination, []).append(lane)
     nodes: dict[str, int] = {}
     lanes = np.zeros(len(edges), LANE)
-    roads, index = [], {}
+    roads: list[tuple[int, ...]] = []
+    index: dict[LaneIndex, int] = {}
     for origin, destinations in graph.items():
         for destination, beside in destinations.items():
             ends = [nodes.setdefault(node, len(nodes)) for node in (origin, destination)]
@@ -169,7 +170,7 @@ def merge() -> Network:
         forbidden=True,
     )
     start = _position(bend, ends[1], 0)
-    beside = straight(start, start + [ends[2], 0], forbidden=True)
+    beside = straight(start, start + np.array([ends[2], 0]), forbidden=True)
     edges += [("j", "k", ramp), ("k", "b", bend), ("b", "c", beside)]
     return network(edges)
 
@@ -194,7 +195,7 @@ def intersection() -> Network:
     left_radius = right_radius + WIDTH
     outer = right_radius + WIDTH / 2
     access = 50 + 50
-    limit = {"speed_limit": 10.0}
+    limit: dict[str, Any] = {"speed_limit": 10.0}
     edges = []
     for corner in range(4):
         angle = np.radians(90 * corner)
@@ -245,7 +246,7 @@ def _position(lane: dict[str, Any], longitudinal: float, lateral: float) -> np.n
 
 
 @inlined
-def wrap(angle):
+def wrap(angle: float) -> float:
     """`((angle + pi) % (2 pi)) - pi`; within a turn of the range the modulo is a sum, exactly."""
     turn = 2 * math.pi
     shifted = angle + math.pi
@@ -257,7 +258,7 @@ def wrap(angle):
 
 
 @inlined
-def coordinates(lane, x, y):
+def coordinates(lane: Record, x: float, y: float) -> tuple[float, float]:
     """Where a point is along the lane and to the side of it."""
     dx, dy = x - lane.start_x, y - lane.start_y
     if lane.kind == CIRCULAR:
@@ -272,7 +273,7 @@ def coordinates(lane, x, y):
 
 
 @inlined
-def centre(lane, longitudinal):
+def centre(lane: Record, longitudinal: float) -> tuple[float, float]:
     """The point on the middle of the lane."""
     if lane.kind == CIRCULAR:
         phase = lane.turn * longitudinal / lane.radius + lane.phase
@@ -289,7 +290,7 @@ def centre(lane, longitudinal):
 
 
 @inlined
-def heading_at(lane, longitudinal):
+def heading_at(lane: Record, longitudinal: float) -> float:
     if lane.kind == CIRCULAR:
         phase = lane.turn * longitudinal / lane.radius + lane.phase
         return phase + math.pi / 2 * lane.turn
@@ -302,13 +303,13 @@ def heading_at(lane, longitudinal):
 
 
 @inlined
-def distance(lane, longitudinal, lateral):
+def distance(lane: Record, longitudinal: float, lateral: float) -> float:
     """How far a point is from the lane, with the distance to either end added."""
     return abs(lateral) + max(longitudinal - lane.length, 0.0) + max(0.0 - longitudinal, 0.0)
 
 
 @inlined
-def holds(lane, longitudinal, lateral, margin):
+def holds(lane: Record, longitudinal: float, lateral: float, margin: float) -> bool:
     """Whether a point is on the lane."""
     return (
         abs(lateral) <= WIDTH / 2 + margin
@@ -317,7 +318,7 @@ def holds(lane, longitudinal, lateral, margin):
 
 
 @inlined
-def reachable(lane, longitudinal, lateral):
+def reachable(lane: Record, longitudinal: float, lateral: float) -> bool:
     return (
         not lane.forbidden
         and abs(lateral) <= 2 * WIDTH
@@ -326,7 +327,9 @@ def reachable(lane, longitudinal, lateral):
 
 
 @compiled
-def _lane_on(lanes, roads, current, road, x, y):
+def _lane_on(
+    lanes: np.ndarray, roads: np.ndarray, current: int, road: int, x: float, y: float
+) -> tuple[int, float]:
     """The lane to take on the next road, and its distance from a point."""
     number = lanes[current].number
     if roads[lanes[current].road].lanes != roads[road].lanes:
@@ -343,7 +346,9 @@ def _lane_on(lanes, roads, current, road, x, y):
 
 
 @compiled
-def lane_after(lanes, roads, current, planned, longitudinal):
+def lane_after(
+    lanes: np.ndarray, roads: np.ndarray, current: int, planned: int, longitudinal: float
+) -> int:
     """The lane that follows `current`: on the planned lane's road, or (-1) on the nearest one.
 
     A lane that leads nowhere is followed for ever.

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .jit import compiled, inlined
+from .jit import Record, compiled, inlined
 from .lanes import WIDTH
 from .vehicles import LENGTH, MAX_SPEED, clip
 
@@ -18,7 +18,9 @@ RANGES = {"x": 5.0 * MAX_SPEED, "vx": 2 * MAX_SPEED, "vy": 2 * MAX_SPEED}  # whe
 
 
 @compiled
-def observe(scene, lanes, roads, task, table):
+def observe(
+    scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, table: np.ndarray
+) -> None:
     """Fill `table` (observed vehicles, features); rows beyond those in sight are zero."""
     ego = scene.ego
     if scene.side_lanes == 0:
@@ -35,7 +37,7 @@ def observe(scene, lanes, roads, task, table):
         if i == ego:
             continue
         gap = scene.along[lane, i] - here
-        visible = -2 * LENGTH < gap or (task.see_behind and i < scene.vehicles)
+        visible = gap > -2 * LENGTH or (task.see_behind and i < scene.vehicles)
         dx, dy = scene.x[i] - scene.x[ego], scene.y[i] - scene.y[ego]
         if not visible or not math.sqrt(dx * dx + dy * dy) < PERCEPTION:
             continue
@@ -56,7 +58,7 @@ def observe(scene, lanes, roads, task, table):
 
 
 @inlined
-def _feature(scene, task, ego, i, column):
+def _feature(scene: Record, task: Record, ego: int, i: int, column: int) -> float:
     feature = task.features[column]
     value = _raw(scene, feature, i)
     if i != ego and not task.absolute and _X <= feature <= _VY:
@@ -74,7 +76,7 @@ def _feature(scene, task, ego, i, column):
 
 
 @inlined
-def _raw(scene, feature, i):
+def _raw(scene: Record, feature: int, i: int) -> float:
     if feature == _PRESENCE:
         return 1.0
     if feature == _X:

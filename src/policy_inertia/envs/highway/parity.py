@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +82,7 @@ def parity(
     actions = np.array([d.integers(simulation.actions_count, size=steps) for d in draws])
     request = {
         "id": spec.upstream_id,
-        "config": upstream_configuration(full),
+        "config": upstream_configuration(spec, full),
         "seeds": seeds,
         "actions": actions.tolist(),
         "capacity": simulation.tables.capacity,
@@ -118,13 +119,9 @@ def _original(request: dict, plain_arithmetic: bool) -> dict[str, np.ndarray]:
 
 def _plain_arithmetic() -> dict[str, str]:
     """Settings for a process whose NumPy uses libm, and OpenBLAS no fused multiply-add."""
-    from numpy._core._multiarray_umath import (  # noqa: PLC0415  (private, and needed here only)
-        __cpu_dispatch__,
-        __cpu_features__,
-    )
-
-    wide = [f for f in __cpu_dispatch__ if f == "X86_V4" or f.startswith("AVX512")]
-    present = [f for f in wide if __cpu_features__.get(f)]
+    core: Any = np._core._multiarray_umath  # type: ignore[attr-defined]  # where NumPy keeps them
+    wide = [f for f in core.__cpu_dispatch__ if f == "X86_V4" or f.startswith("AVX512")]
+    present = [f for f in wide if core.__cpu_features__.get(f)]
     return {"NPY_DISABLE_CPU_FEATURES": " ".join(present), "OPENBLAS_CORETYPE": "Nehalem"}
 
 
@@ -182,7 +179,11 @@ def _compare(
             )
             sight = float(np.abs(theirs["seen"][k, t] - ours["seen"][k, t]).max())
             pay = abs(float(theirs["reward"][k, t] - ours["reward"][k, t]))
-            state, observation, reward = max(state, apart), max(observation, sight), max(reward, pay)
+            state, observation, reward = (
+                max(state, apart),
+                max(observation, sight),
+                max(reward, pay),
+            )
             backwards = backwards or bool((theirs["speed"][k, t, :count] < 0).any())
             if not backwards:
                 forward = max(forward, apart, sight, pay)

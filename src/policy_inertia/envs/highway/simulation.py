@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from numba.core import event
 
 from . import generator, jit, tasks
 from .config import Config, TaskSpec, tables
@@ -17,7 +18,16 @@ def _entry_points(sources: str) -> tuple[Any, Any]:
     # as a closure's variable `sources` is in the cache's key: code compiled from other sources,
     # in this file or in those it calls, is not found in the cache
     @jit.entry_point
-    def begin_batch(scenes, lanes, roads, task, spawns, mask, seen, outcomes):  # type: ignore[no-untyped-def]
+    def begin_batch(
+        scenes: np.ndarray,
+        lanes: np.ndarray,
+        roads: np.ndarray,
+        task: np.ndarray,
+        spawns: np.ndarray,
+        mask: np.ndarray,
+        seen: np.ndarray,
+        outcomes: np.ndarray,
+    ) -> None:
         _ = sources
         for k in range(len(scenes)):
             if mask[k]:
@@ -29,7 +39,15 @@ def _entry_points(sources: str) -> tuple[Any, Any]:
                 outcome.terminated = outcome.truncated = False
 
     @jit.entry_point
-    def step_batch(scenes, lanes, roads, task, actions, seen, outcomes):  # type: ignore[no-untyped-def]
+    def step_batch(
+        scenes: np.ndarray,
+        lanes: np.ndarray,
+        roads: np.ndarray,
+        task: np.ndarray,
+        actions: np.ndarray,
+        seen: np.ndarray,
+        outcomes: np.ndarray,
+    ) -> None:
         _ = sources
         for k in range(len(scenes)):
             scene = scenes[k]
@@ -41,6 +59,24 @@ def _entry_points(sources: str) -> tuple[Any, Any]:
 
 
 _begin_batch, _step_batch = _entry_points(jit.SOURCES)
+
+
+class _Announcement(event.Listener):
+    """Says so when nothing was in the cache, since compiling takes longer than one expects."""
+
+    def __init__(self) -> None:
+        self.said = False
+
+    def on_start(self, event: event.Event) -> None:
+        if not self.said and event.data["dispatcher"] in (_begin_batch, _step_batch):
+            self.said = True
+            print("compiling the Highway simulator: about half a minute, once", file=sys.stderr)
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+event.register("numba:compile", _Announcement())
 
 
 class Simulation:

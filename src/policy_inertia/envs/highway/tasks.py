@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from . import generator
-from .jit import compiled, inlined
+from .jit import Record, compiled, inlined
 from .lanes import centre, heading_at, holds
 from .traffic import tick
 from .vehicles import (
@@ -105,7 +105,9 @@ _COST_PERIOD = 15  # steps; how upstream of the paper's time weighed the left la
 
 
 @compiled
-def begin(scene, lanes, roads, task, spawns):
+def begin(
+    scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, spawns: np.ndarray
+) -> None:
     """The first state of an episode, drawn from the scene's generator as upstream draws it."""
     scene.vehicles = scene.obstacles = scene.ticks = scene.side_lanes = scene.speed_index = 0
     scene.ego = NOBODY
@@ -122,7 +124,9 @@ def begin(scene, lanes, roads, task, spawns):
 
 
 @compiled
-def step(scene, lanes, roads, task, action, outcome):
+def step(
+    scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, action: int, outcome: Record
+) -> None:
     """One decision of the ego and the ticks until the next."""
     scene.time += task.decision_time
     _act(scene, lanes, roads, task, action)
@@ -138,7 +142,7 @@ def step(scene, lanes, roads, task, action, outcome):
 
 
 @compiled
-def traffic_turns_over(scene, lanes, task):
+def traffic_turns_over(scene: Record, lanes: np.ndarray, task: Record) -> None:
     """At the intersection, after each decision: who is leaving is gone, and someone may come."""
     if task.kind != INTERSECTION:
         return
@@ -156,7 +160,9 @@ def traffic_turns_over(scene, lanes, task):
 
 
 @compiled
-def report(scene, lanes, roads, task, outcome):
+def report(
+    scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, outcome: Record
+) -> None:
     """What `info` tells of the ego."""
     ego = scene.ego
     lane = scene.lane[ego]
@@ -169,26 +175,28 @@ def report(scene, lanes, roads, task, outcome):
 
 
 @inlined
-def _act(scene, lanes, roads, task, action):
+def _act(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, action: int) -> None:
     decide(scene, lanes, roads, task, task.actions[action])
     for _ in range(task.frames):
         tick(scene, lanes, roads, task)
 
 
 @inlined
-def _on_road(scene, lanes):
+def _on_road(scene: Record, lanes: np.ndarray) -> bool:
     lane = scene.lane[scene.ego]
     return holds(lanes[lane], scene.along[lane, scene.ego], scene.beside[lane, scene.ego], 0.0)
 
 
 @inlined
-def _normalized(value, low, high):
+def _normalized(value: float, low: float, high: float) -> float:
     """Upstream's `lmap` of [low, high] to [0, 1]."""
     return (value - low) * 1 / (high - low)
 
 
 @compiled
-def _reward(scene, lanes, roads, task, action):
+def _reward(
+    scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, action: int
+) -> float:
     """A weighted sum in upstream's order of terms, with upstream's ways of normalising it."""
     ego = scene.ego
     crashed = 1.0 if scene.crashed[ego] else 0.0
@@ -239,7 +247,7 @@ def _reward(scene, lanes, roads, task, action):
 
 
 @inlined
-def _slowed_down(scene):
+def _slowed_down(scene: Record) -> float:
     """How far those on the merging lane are from the speed that they want, in shares of it."""
     total = 0.0
     for i in range(scene.vehicles):
@@ -249,7 +257,7 @@ def _slowed_down(scene):
 
 
 @inlined
-def _add(scene, lanes, x, y, heading, speed):
+def _add(scene: Record, lanes: np.ndarray, x: float, y: float, heading: float, speed: float) -> int:
     i = scene.vehicles
     place(scene, lanes, i, x, y, heading, speed)
     scene.vehicles += 1
@@ -257,7 +265,7 @@ def _add(scene, lanes, x, y, heading, speed):
 
 
 @inlined
-def _keep(scene, i, kept):
+def _keep(scene: Record, i: int, kept: int) -> int:
     """Close the gap in the list that those who were taken out before `i` have left."""
     if kept != i:
         move_entry(scene, i, kept)
@@ -267,14 +275,14 @@ def _keep(scene, i, kept):
 
 
 @inlined
-def _make_ego(scene, task, i):
+def _make_ego(scene: Record, task: Record, i: int) -> None:
     scene.ego = i
     scene.speed_index = speed_index(task, scene.speed[i])
     scene.target_speed[i] = task.target_speeds[scene.speed_index]
 
 
 @inlined
-def _draw_count(scene, task):
+def _draw_count(scene: Record, task: Record) -> int:
     """How many others; no draw where the number is fixed."""
     return task.vehicles_low + generator.integers(
         scene.rng, task.vehicles_high - task.vehicles_low + 1
@@ -282,7 +290,7 @@ def _draw_count(scene, task):
 
 
 @compiled
-def _begin_lane_change(scene, lanes, task):
+def _begin_lane_change(scene: Record, lanes: np.ndarray, task: Record) -> None:
     others = _draw_count(scene, task)
     count = len(lanes)
     scale = math.exp(-5 / 40 * count)
@@ -311,7 +319,7 @@ def _begin_lane_change(scene, lanes, task):
 
 
 @compiled
-def _begin_merge(scene, lanes, task):
+def _begin_merge(scene: Record, lanes: np.ndarray, task: Record) -> None:
     """Upstream's ego, three others and the ramp's; any more as merge-generic places them."""
     others = _draw_count(scene, task)
     x, y = centre(lanes[_MERGE_RIGHT], 30.0)
@@ -332,7 +340,7 @@ def _begin_merge(scene, lanes, task):
 
 
 @compiled
-def _squeeze_in(scene, lanes):
+def _squeeze_in(scene: Record, lanes: np.ndarray) -> None:
     """Ten tries to find a place 15 m from everybody on the lane; on a full road there is none."""
     for _ in range(10):
         number = generator.integers(scene.rng, 2)
@@ -349,7 +357,7 @@ def _squeeze_in(scene, lanes):
 
 
 @compiled
-def _begin_two_way(scene, lanes, task):
+def _begin_two_way(scene: Record, lanes: np.ndarray, task: Record) -> None:
     """Upstream's three ahead and two oncoming, or more of both in the same ratio and spacing."""
     others = _draw_count(scene, task)
     ahead = (3 * others + 2) // 5
@@ -370,7 +378,9 @@ def _begin_two_way(scene, lanes, task):
 
 
 @compiled
-def _begin_intersection(scene, lanes, roads, task, spawns):
+def _begin_intersection(
+    scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, spawns: np.ndarray
+) -> None:
     """Traffic that has driven for three seconds, a challenger going straight on, and the ego."""
     for k in range(len(spawns) - 1):
         _spawn(scene, lanes, spawns[k], 1.0, 1.0, 0.6, False)
@@ -394,12 +404,12 @@ def _begin_intersection(scene, lanes, roads, task, spawns):
 
 
 @inlined
-def _way_in(corner):
+def _way_in(corner: int) -> int:
     return 5 * corner
 
 
 @inlined
-def _plan_route(scene, i, origin, destination):
+def _plan_route(scene: Record, i: int, origin: int, destination: int) -> None:
     """In, across and out; a corner's five lanes are: in, right, left, straight on, a way out."""
     turn = (destination - origin) % 4
     scene.route[0, i] = 5 * origin
@@ -409,7 +419,15 @@ def _plan_route(scene, i, origin, destination):
 
 
 @compiled
-def _spawn(scene, lanes, at, position_deviation, speed_deviation, probability, go_straight):
+def _spawn(
+    scene: Record,
+    lanes: np.ndarray,
+    at: float,
+    position_deviation: float,
+    speed_deviation: float,
+    probability: float,
+    go_straight: bool,
+) -> None:
     """Someone comes, from a random side to a random other one, unless the place is taken."""
     rng = scene.rng
     if generator.random(rng) > probability:

@@ -1,4 +1,4 @@
-"""The tick that all tasks share: everybody decides, the road's rules, everybody moves, collisions."""
+"""The tick that all tasks share: everybody decides, the road's rules, movement, collisions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .jit import compiled, inlined
+from .jit import Record, compiled, inlined
 from .lanes import centre, heading_at
 from .vehicles import LENGTH, PREDICTIONS, ROUTE, WIDTH, control_ego, drive, step
 
@@ -20,7 +20,7 @@ _HALF_LENGTH, _HALF_WIDTH = 1.5 * LENGTH / 2, 0.9 * WIDTH / 2
 
 
 @compiled
-def tick(scene, lanes, roads, task):
+def tick(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record) -> None:
     for i in range(scene.vehicles):
         if i == scene.ego:
             control_ego(scene, lanes, roads)
@@ -37,7 +37,7 @@ def tick(scene, lanes, roads, task):
 
 
 @compiled
-def _collide(scene, dt):
+def _collide(scene: Record, dt: float) -> None:
     entries = scene.vehicles + scene.obstacles
     for i in range(scene.vehicles):
         x, y = scene.x[i], scene.y[i]
@@ -56,7 +56,7 @@ def _collide(scene, dt):
 
 
 @inlined
-def _corner(scene, i, number):
+def _corner(scene: Record, i: int, number: int) -> tuple[float, float]:
     """Corners of a rectangle, in upstream's order."""
     half_length, half_width = LENGTH / 2, WIDTH / 2
     if i >= scene.vehicles:
@@ -71,12 +71,12 @@ def _corner(scene, i, number):
 
 
 @inlined
-def _apart(low_a, high_a, low_b, high_b):
+def _apart(low_a: float, high_a: float, low_b: float, high_b: float) -> float:
     return low_b - high_a if low_a < low_b else low_a - high_b
 
 
 @compiled
-def _touch(scene, a, b, dt):
+def _touch(scene: Record, a: int, b: int, dt: float) -> None:
     """Separating axes of two rectangles, now and one tick ahead; what the collision does."""
     corners = np.empty((2, 5, 2))
     for side, i in enumerate((a, b)):
@@ -143,7 +143,7 @@ def _touch(scene, a, b, dt):
 
 
 @compiled
-def _enforce_rules(scene, lanes):
+def _enforce_rules(scene: Record, lanes: np.ndarray) -> None:
     """Who must yield stops wanting to drive, until the rules are looked at again."""
     for i in range(scene.vehicles):
         if scene.yielding[i]:
@@ -161,7 +161,7 @@ def _enforce_rules(scene, lanes):
 
 
 @compiled
-def _predict(scene, lanes, i):
+def _predict(scene: Record, lanes: np.ndarray, i: int) -> None:
     """Where a vehicle will be at constant speed along its route.
 
     As in upstream, it starts at its place on the closest lane but on its route's first lane, from
@@ -181,7 +181,7 @@ def _predict(scene, lanes, i):
 
 
 @compiled
-def _in_conflict(scene, i, j):
+def _in_conflict(scene: Record, i: int, j: int) -> bool:
     for k in range(PREDICTIONS):
         dx = scene.future[0, k, j] - scene.future[0, k, i]
         dy = scene.future[1, k, j] - scene.future[1, k, i]
@@ -193,7 +193,7 @@ def _in_conflict(scene, i, j):
 
 
 @compiled
-def _reaches_into(scene, k, i, j):
+def _reaches_into(scene: Record, k: int, i: int, j: int) -> bool:
     """Whether one of nine points of rectangle `i` is in rectangle `j`.
 
     Upstream turns the point by the rectangle's angle and not back by it; so do we.
@@ -214,7 +214,7 @@ def _reaches_into(scene, k, i, j):
 
 
 @compiled
-def _who_yields(scene, lanes, i, j):
+def _who_yields(scene: Record, lanes: np.ndarray, i: int, j: int) -> int:
     """The one on the lane of lower priority, else the one behind."""
     priority_i, priority_j = lanes[scene.lane[i]].priority, lanes[scene.lane[j]].priority
     if priority_i != priority_j:

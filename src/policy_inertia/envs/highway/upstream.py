@@ -23,7 +23,7 @@ def record(request: dict[str, Any]) -> dict[str, np.ndarray]:
     `length` is the number of steps that the original survived: it divides by zero in Two-Way once
     the ego is closest to the oncoming lane.
     """
-    import highway_env  # noqa: F401, PLC0415  (registers its envs)
+    import highway_env  # noqa: F401  (registers its envs)
 
     env: Any = gym.make(request["id"], config=request["config"]).unwrapped
     seeds, actions = request["seeds"], request["actions"]
@@ -84,4 +84,5 @@ def _write(env: Any, out: dict[str, np.ndarray], k: int, t: int) -> None:
 if __name__ == "__main__":
     with open(sys.argv[1]) as file:
         request = json.load(file)
-    np.savez(sys.argv[2], **record(request))
+    arrays: dict[str, Any] = record(request)
+    np.savez(sys.argv[2], **arrays)

@@ -1,8 +1,8 @@
 """Vehicles: their state, bicycle kinematics, the ego's controllers, and traffic's IDM and MOBIL.
 
 A scene is one record of fixed size (arrays over vehicles, in upstream's order of the list); the
-road's obstacles follow the vehicles in it. What lanes make of a position (`along`, `beside`, `lane`)
-is computed once, when the vehicle moves.
+road's obstacles follow the vehicles in it. What lanes make of a position (`along`, `beside`,
+`lane`) is computed once, when the vehicle moves.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from . import generator
-from .jit import compiled, inlined
+from .jit import Record, compiled, inlined
 from .lanes import (
     MAX_LANES,
     coordinates,
@@ -64,7 +64,11 @@ def scene_dtype(capacity: int) -> np.dtype:
             ("time", number),
             ("running", flag),
             ("rng", np.uint64, (generator.WORDS,)),
-            *((n, kind, (capacity,)) for kind, names in over_vehicles.items() for n in names.split()),
+            *(
+                (n, kind, (capacity,))
+                for kind, names in over_vehicles.items()
+                for n in names.split()
+            ),
             ("route", whole, (ROUTE, capacity)),
             ("along", number, (MAX_LANES, capacity)),
             ("beside", number, (MAX_LANES, capacity)),
@@ -75,19 +79,19 @@ def scene_dtype(capacity: int) -> np.dtype:
 
 
 @inlined
-def not_zero(x):
+def not_zero(x: float) -> float:
     if abs(x) > 1e-2:
         return x
     return 1e-2 if x >= 0 else -1e-2
 
 
 @inlined
-def clip(x, low, high):
+def clip(x: float, low: float, high: float) -> float:
     return min(max(x, low), high)
 
 
 @compiled
-def locate(scene, lanes, i):
+def locate(scene: Record, lanes: np.ndarray, i: int) -> None:
     """Project a vehicle that has moved onto every lane, and find the one it is closest to."""
     x, y, heading = scene.x[i], scene.y[i], scene.heading[i]
     nearest = np.inf
@@ -105,7 +109,9 @@ def locate(scene, lanes, i):
 
 
 @compiled
-def place(scene, lanes, i, x, y, heading, speed):
+def place(
+    scene: Record, lanes: np.ndarray, i: int, x: float, y: float, heading: float, speed: float
+) -> None:
     """Make entry `i` a vehicle as upstream constructs one."""
     scene.x[i], scene.y[i], scene.heading[i], scene.speed[i] = x, y, heading, speed
     scene.cos[i], scene.sin[i] = math.cos(heading), math.sin(heading)
@@ -121,7 +127,7 @@ def place(scene, lanes, i, x, y, heading, speed):
 
 
 @compiled
-def move_entry(scene, source, target):
+def move_entry(scene: Record, source: int, target: int) -> None:
     """Copy a vehicle to another place in the list."""
     for values in (
         scene.x,
@@ -151,7 +157,7 @@ def move_entry(scene, source, target):
 
 
 @compiled
-def step(scene, lanes, i, dt):
+def step(scene: Record, lanes: np.ndarray, i: int, dt: float) -> None:
     """Bicycle kinematics; a crashed vehicle brakes, and an impact moves it."""
     speed = scene.speed[i]
     steering, acceleration = scene.steering[i], scene.acceleration[i]
@@ -183,7 +189,7 @@ def step(scene, lanes, i, dt):
 
 
 @inlined
-def _steer(scene, lanes, i):
+def _steer(scene: Record, lanes: np.ndarray, i: int) -> float:
     """The steering angle that follows the middle of the target lane."""
     target = scene.target_lane[i]
     speed = scene.speed[i]
@@ -200,7 +206,7 @@ def _steer(scene, lanes, i):
 
 
 @inlined
-def _follow_road(scene, lanes, roads, i):
+def _follow_road(scene: Record, lanes: np.ndarray, roads: np.ndarray, i: int) -> None:
     """At the end of the target lane, take the next one, along the route if there is one."""
     current = scene.target_lane[i]
     longitudinal = scene.along[current, i]
@@ -219,7 +225,7 @@ def _follow_road(scene, lanes, roads, i):
 
 
 @inlined
-def speed_index(task, speed):
+def speed_index(task: Record, speed: float) -> np.int64:
     """The target speed closest to a speed (half to even)."""
     last = task.target_speeds_count - 1
     slowest = task.target_speeds[0]
@@ -228,15 +234,15 @@ def speed_index(task, speed):
 
 
 @compiled
-def decide(scene, lanes, roads, task, action):
+def decide(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, action: int) -> None:
     """The ego's meta-action: another target speed or another target lane."""
     ego = scene.ego
-    if action == FASTER or action == SLOWER:
+    if action in (FASTER, SLOWER):
         index = speed_index(task, scene.speed[ego]) + (1 if action == FASTER else -1)
         scene.speed_index = min(max(index, 0), task.target_speeds_count - 1)
         scene.target_speed[ego] = task.target_speeds[scene.speed_index]
     _follow_road(scene, lanes, roads, ego)
-    if action == LEFT or action == RIGHT:
+    if action in (LEFT, RIGHT):
         target = scene.target_lane[ego]
         number = lanes[target].number + (1 if action == RIGHT else -1)
         road = roads[lanes[target].road]
@@ -246,7 +252,7 @@ def decide(scene, lanes, roads, task, action):
 
 
 @compiled
-def control_ego(scene, lanes, roads):
+def control_ego(scene: Record, lanes: np.ndarray, roads: np.ndarray) -> None:
     """Follow the target lane at the target speed."""
     ego = scene.ego
     _follow_road(scene, lanes, roads, ego)
@@ -255,7 +261,7 @@ def control_ego(scene, lanes, roads):
 
 
 @inlined
-def neighbours(scene, lanes, i, number):
+def neighbours(scene: Record, lanes: np.ndarray, i: int, number: int) -> tuple[int, int]:
     """Who is ahead and who is behind on a lane, by geometry: between two lanes one is on both."""
     lane = lanes[number]
     along, beside = scene.along[number], scene.beside[number]
@@ -274,29 +280,25 @@ def neighbours(scene, lanes, i, number):
 
 
 @inlined
-def _gap_wanted(scene, task, i, front):
+def _gap_wanted(scene: Record, task: Record, i: int, front: int) -> float:
     speed = scene.speed[i]
     cos, sin = scene.cos[i], scene.sin[i]
     approach = (speed * cos - scene.speed[front] * scene.cos[front]) * cos + (
         speed * sin - scene.speed[front] * scene.sin[front]
     ) * sin
     comfort = -task.comfort_acceleration * task.comfort_braking
-    return (
-        task.distance_wanted
-        + speed * _TIME_WANTED
-        + speed * approach / (2 * math.sqrt(comfort))
-    )
+    return task.distance_wanted + speed * _TIME_WANTED + speed * approach / (2 * math.sqrt(comfort))
 
 
 @inlined
-def _gap(scene, i, other):
+def _gap(scene: Record, i: int, other: int) -> float:
     """The distance along the lane that `i` is on."""
     lane = scene.lane[i]
     return scene.along[lane, other] - scene.along[lane, i]
 
 
 @compiled
-def _idm(scene, lanes, task, judge, i, front):
+def _idm(scene: Record, lanes: np.ndarray, task: Record, judge: int, i: int, front: int) -> float:
     """The IDM's acceleration of `i` behind `front`, as `judge` with its own exponent sees it."""
     if i == NOBODY or i >= scene.vehicles:
         return 0.0
@@ -312,7 +314,7 @@ def _idm(scene, lanes, task, judge, i, front):
 
 
 @compiled
-def _mobil(scene, lanes, task, i, candidate):
+def _mobil(scene: Record, lanes: np.ndarray, task: Record, i: int, candidate: int) -> bool:
     """Whether a lane is worth changing to and the one behind there need not brake hard.
 
     Upstream's politeness is 0, and its rule for routes needs roads of several lanes with routes,
@@ -327,7 +329,7 @@ def _mobil(scene, lanes, task, i, candidate):
 
 
 @compiled
-def _choose_lane(scene, lanes, roads, task, i):
+def _choose_lane(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, i: int) -> None:
     lane, target = scene.lane[i], scene.target_lane[i]
     if lane != target:
         if lanes[lane].road != lanes[target].road:
@@ -339,7 +341,7 @@ def _choose_lane(scene, lanes, roads, task, i):
                     scene.target_lane[i] = lane
                     return
         return
-    if not _CHANGE_DELAY < scene.timer[i]:
+    if not scene.timer[i] > _CHANGE_DELAY:
         return
     scene.timer[i] = 0.0
     road = roads[lanes[lane].road]
@@ -354,7 +356,7 @@ def _choose_lane(scene, lanes, roads, task, i):
 
 
 @compiled
-def drive(scene, lanes, roads, task, i):
+def drive(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, i: int) -> None:
     """One decision of a vehicle of the traffic."""
     if scene.crashed[i]:
         return

@@ -1,0 +1,186 @@
+"""The four tasks as Gymnasium envs: one scene, or a compiled batch of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from ...types import InputError
+from .config import TASKS, Config, configuration, task_named
+from .simulation import Simulation
+
+INFO = ("crashed", "arrived", "speed", "lane", "cost")
+_BOUNDED = {"presence", "cos_h", "sin_h"}  # without a range, too
+
+
+def _observation_space(config: Config) -> gym.spaces.Box:
+    observation = config["observation"]
+    features = observation["features"]
+    ranged = observation["features_range"] or {"x", "y", "vx", "vy"}
+    bounded = all(name in _BOUNDED or name in ranged for name in features)
+    bounded = bounded and observation["normalize"] and observation["clip"]
+    limit = 1.0 if bounded else np.inf
+    shape = (int(observation["vehicles_count"]), len(features))
+    return gym.spaces.Box(-limit, limit, shape, np.float32)
+
+
+class TrafficEnv(gym.Env[np.ndarray, Any]):
+    """One of the tasks; `config` has highway-env's names and goes on top of the preset.
+
+    `preset="paper"` is the paper's table, `"upstream"` what highway-env does by default.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012  (as Gymnasium has it)
+
+    def __init__(
+        self,
+        task: str = "LaneChange",
+        config: Config | None = None,
+        preset: str = "paper",
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode is not None:
+            raise InputError(f"there is nothing to render with here, got {render_mode=}")
+        spec = task_named(task)
+        self.config = configuration(spec, config, preset)
+        self.simulation = Simulation(spec, self.config, 1)
+        self.observation_space = _observation_space(self.config)
+        self.action_space = gym.spaces.Discrete(self.simulation.actions_count)
+        self._action = np.zeros(1, np.int64)
+        self._all = np.ones(1, bool)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.simulation.begin(self._all, [seed])
+        return self.simulation.seen[0].copy(), self._info()
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        simulation = self.simulation
+        self._action[:] = _checked(np.asarray(action).reshape(-1), simulation)
+        _refuse_ended(simulation)
+        simulation.step(self._action)
+        outcome = simulation.outcomes[0]
+        ends = bool(outcome["terminated"]), bool(outcome["truncated"])
+        return simulation.seen[0].copy(), float(outcome["reward"]), *ends, self._info()
+
+    def _info(self) -> dict[str, Any]:
+        outcome = self.simulation.outcomes[0]
+        return {name: outcome[name].item() for name in INFO}
+
+
+class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """A batch of scenes that one compiled call steps, with the GIL released.
+
+    Nothing is reset by itself (`AutoresetMode.DISABLED`): reset the ended ones with
+    `reset(seed=[...], options={"reset_mask": ended})`. A scene depends on its seed alone, not on
+    the others or on how many there are.
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.DISABLED}  # noqa: RUF012
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        task: str = "LaneChange",
+        config: Config | None = None,
+        preset: str = "paper",
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode is not None:
+            raise InputError(f"there is nothing to render with here, got {render_mode=}")
+        if num_envs < 1:
+            raise InputError(f"num_envs must be 1 or more, got {num_envs}")
+        spec = task_named(task)
+        self.num_envs = num_envs
+        self.config = configuration(spec, config, preset)
+        self.simulation = Simulation(spec, self.config, num_envs)
+        self.single_observation_space = _observation_space(self.config)
+        self.single_action_space = gym.spaces.Discrete(self.simulation.actions_count)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def reset(
+        self,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Reset all envs, or those in `options["reset_mask"]`, each with a seed of its own."""
+        n = self.num_envs
+        mask = (options or {}).get("reset_mask")
+        mask = np.ones(n, bool) if mask is None else np.asarray(mask)
+        if mask.shape != (n,) or mask.dtype != np.bool_ or not mask.any():
+            raise InputError(f"reset_mask must be {n} booleans of which one is True, got {mask!r}")
+        self.simulation.begin(mask, _seeds(seed, n))
+        return self.simulation.seen.copy(), self._info(mask)
+
+    def step(
+        self, actions: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        simulation = self.simulation
+        chosen = _checked(np.asarray(actions), simulation)
+        _refuse_ended(simulation)
+        simulation.step(chosen)
+        outcomes = simulation.outcomes
+        return (
+            simulation.seen.copy(),
+            outcomes["reward"].copy(),
+            outcomes["terminated"].copy(),
+            outcomes["truncated"].copy(),
+            self._info(np.ones(self.num_envs, bool)),
+        )
+
+    def _info(self, told: np.ndarray) -> dict[str, Any]:
+        info: dict[str, Any] = {}
+        for name in INFO:
+            info[name] = self.simulation.outcomes[name].copy()
+            info[f"_{name}"] = told
+        return info
+
+
+def _seeds(seed: Any, n: int) -> list[int | None]:
+    """A seed for each env; from a single one, as Gymnasium counts, that one and those after it."""
+    if seed is None:
+        return [None] * n
+    if isinstance(seed, int | np.integer):
+        return [int(seed) + k for k in range(n)]
+    if not isinstance(seed, list | tuple | np.ndarray) or len(seed) != n:
+        raise InputError(f"seed must be one number or a list of {n}, got {seed!r}")
+    return [None if s is None else int(s) for s in seed]
+
+
+def _checked(actions: np.ndarray, simulation: Simulation) -> np.ndarray:
+    """Actions as compiled code takes them; it does not look whether they exist."""
+    n, count = simulation.n, simulation.actions_count
+    if actions.shape != (n,) or actions.dtype.kind not in "iu":
+        raise InputError(f"expected {n} actions as whole numbers, got {actions!r}")
+    if actions.min() < 0 or actions.max() >= count:
+        raise InputError(f"an action is a number from 0 to {count - 1}, got {actions.tolist()}")
+    return np.ascontiguousarray(actions, np.int64)
+
+
+def _refuse_ended(simulation: Simulation) -> None:
+    running = simulation.scenes["running"]
+    if not running.all():
+        ended = np.flatnonzero(~running).tolist()
+        raise gym.error.ResetNeeded(
+            f"env {ended[0]} must be reset before this step: its episode has not begun or is over"
+        )
+
+
+def register() -> None:
+    """Make the tasks known to `gym.make` and `gym.make_vec`."""
+    home = f"{__name__}:"
+    for name in TASKS:
+        gym.register(
+            f"policy_inertia/{name}-v0",
+            entry_point=home + TrafficEnv.__name__,
+            vector_entry_point=home + TrafficVectorEnv.__name__,
+            kwargs={"task": name},
+        )

@@ -1,0 +1,99 @@
+"""Settings: the paper's table, upstream's defaults, and one clear sentence for what is wrong."""
+
+import math
+
+import pytest
+
+from policy_inertia import InputError
+from policy_inertia.envs.highway import TASKS, TrafficEnv, configuration
+from policy_inertia.envs.highway.config import task_named
+
+
+def test_the_papers_table_is_the_default() -> None:
+    papers = {name: TrafficEnv(name).config for name in TASKS}
+
+    def row(key: str) -> list:
+        return [
+            papers[name].get(key, 0) for name in ("LaneChange", "Merge", "Intersection", "TwoWay")
+        ]
+
+    assert row("collision_reward") == [-1, -1, 0, 0]
+    assert row("right_lane_reward") == [0, 0.1, 0, 0]
+    assert row("high_speed_reward") == [0.4, 0.2, 0, 0.8]
+    assert row("lane_change_reward") == [-0.1, -0.05, 0, 0]
+    assert row("merging_speed_reward") == [0, -0.5, 0, 0]
+    assert row("arrived_reward") == [0, 0, 5, 0]
+    assert row("left_lane_constraint") == [0, 0, 0, 1]
+    assert row("left_lane_reward") == [0, 0, 0, 0.2]
+    assert row("duration") == [70, 25, 25, 25]
+    assert [c["observation"]["vehicles_count"] for c in papers.values()] == [10, 10, 5, 10]
+
+
+@pytest.mark.parametrize(
+    ("task", "config", "message"),
+    [
+        ("LaneChange", {"vehicle_count": 3}, "did you mean 'vehicles_count'"),
+        ("LaneChange", {"vehicles_count": 0}, "from 1 to 1000, got 0"),
+        ("LaneChange", {"vehicles_count": 10**9}, "from 1 to 1000"),
+        ("LaneChange", {"vehicles_count": 2.5}, "whole number"),
+        ("LaneChange", {"vehicles_count": [9, 3]}, "least, most"),
+        ("LaneChange", {"vehicles_count": [1, 2, 3]}, "least, most"),
+        ("LaneChange", {"vehicles_count": "many"}, "whole number"),
+        ("LaneChange", {"lanes_count": 0}, "lanes_count"),
+        ("LaneChange", {"lanes_count": 21}, "from 1 to 20"),
+        ("LaneChange", {"initial_lane_id": 4}, "from 0 to 3"),
+        ("LaneChange", {"policy_frequency": 4}, "a multiple of policy_frequency"),
+        ("LaneChange", {"policy_frequency": 0}, "policy_frequency"),
+        ("LaneChange", {"simulation_frequency": -15}, "simulation_frequency"),
+        ("LaneChange", {"duration": -1}, "duration"),
+        ("LaneChange", {"collision_reward": math.nan}, "collision_reward"),
+        ("LaneChange", {"vehicles_density": 0}, "vehicles_density"),
+        ("LaneChange", {"reward_speed_range": [30, 20]}, "low below high"),
+        ("LaneChange", {"speed_reward": "fast"}, "speed or index"),
+        ("LaneChange", {"controlled_vehicles": 2}, "must be 1 here"),
+        ("LaneChange", {"observation": {"type": "OccupancyGrid"}}, "must be 'Kinematics'"),
+        ("LaneChange", {"observation": {"features": ["x", "colour"]}}, "no feature 'colour'"),
+        ("LaneChange", {"observation": {"vehicles_count": 0}}, "vehicles_count"),
+        ("LaneChange", {"observation": {"vehicle_count": 3}}, "observation has no setting"),
+        ("LaneChange", {"observation": 3}, "must be a dictionary"),
+        ("LaneChange", {"action": {"type": "ContinuousAction"}}, "DiscreteMetaAction"),
+        ("LaneChange", {"action": {"lateral": False, "longitudinal": False}}, "neither"),
+        ("LaneChange", {"action": {"target_speeds": [20]}}, "target_speeds"),
+        ("LaneChange", {"action": {"target_speeds": [30, 20]}}, "must rise"),
+        ("Merge", {"vehicles_count": 3}, "from 4 to 50"),
+        ("TwoWay", {"vehicles_count": 16}, "from 1 to 15"),
+        ("TwoWay", {"scenario": "hard"}, "simple or complex"),
+        ("Intersection", {"destination": "o0"}, "o1, o2, o3"),
+        ("Intersection", {"spawn_probability": 1.5}, "from 0 to 1"),
+        ("Intersection", {"simulation_frequency": 1}, "2 or more"),
+        ("Intersection", {"initial_vehicle_count": 0}, "initial_vehicle_count"),
+    ],
+)
+def test_bad_settings_are_refused(task: str, config: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message) as error:
+        TrafficEnv(task, config)
+    assert "\n" not in str(error.value)
+
+
+def test_names_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(InputError, match="did you mean 'TwoWay'"):
+        TrafficEnv("TwoWays")
+    with pytest.raises(InputError, match="no preset"):
+        TrafficEnv("TwoWay", preset="papers")
+    with pytest.raises(InputError, match="render"):
+        TrafficEnv("TwoWay", render_mode="human")
+
+
+def test_a_task_is_known_by_each_of_its_names() -> None:
+    for name in ("Merge", "merge-v0", "policy_inertia/Merge-v0"):
+        assert task_named(name) is TASKS["Merge"]
+
+
+def test_settings_about_drawing_are_accepted() -> None:
+    full = configuration(TASKS["Merge"], {"screen_width": 300, "manual_control": False})
+    assert "screen_width" not in full
+
+
+def test_presets_are_not_shared_between_envs() -> None:
+    TrafficEnv("Merge").config["observation"]["features"].append("cos_h")
+    assert len(TrafficEnv("Merge").config["observation"]["features"]) == 5

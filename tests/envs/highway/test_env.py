@@ -1,0 +1,136 @@
+"""The Gymnasium side: spaces, seeds, masks, infos, and what is refused."""
+
+import concurrent.futures
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+
+from policy_inertia import InputError
+from policy_inertia.envs.highway import TASKS, TrafficEnv, TrafficVectorEnv
+
+IDS = [f"policy_inertia/{name}-v0" for name in TASKS]
+SHAPES = dict(zip(IDS, [(10, 5), (10, 5), (5, 7), (10, 5)], strict=True))
+
+
+def batch(env_id: str, n: int, **settings: object) -> TrafficVectorEnv:
+    made = gym.make_vec(env_id, num_envs=n, vectorization_mode="vector_entry_point", **settings)
+    assert isinstance(made, TrafficVectorEnv)
+    return made
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_gymnasium_finds_nothing_wrong(env_id: str) -> None:
+    env = gym.make(env_id)
+    assert env.observation_space.shape == SHAPES[env_id]
+    check_env(env.unwrapped, skip_render_check=True)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_an_episode_is_the_same_alone_in_a_batch_and_in_another_place(env_id: str) -> None:
+    single, one, eight = gym.make(env_id), batch(env_id, 1), batch(env_id, 8)
+    alone, _ = single.reset(seed=5)
+    lonely, _ = one.reset(seed=[5])
+    among, _ = eight.reset(seed=[9, 8, 7, 6, 1, 5, 3, 2])
+    choose = np.random.default_rng(0)
+    for _ in range(60):
+        np.testing.assert_array_equal(alone, lonely[0])
+        np.testing.assert_array_equal(alone, among[5])
+        actions = choose.integers(eight.single_action_space.n, size=8)
+        alone, reward, terminated, truncated, info = single.step(actions[5])
+        lonely, reward_1, *_ = one.step(actions[5:6])
+        among, reward_8, ended, cut, infos = eight.step(actions)
+        assert reward == reward_1[0] == reward_8[5]
+        assert info["speed"] == infos["speed"][5]
+        assert info["crashed"] == infos["crashed"][5]
+        assert (terminated, truncated) == (ended[5], cut[5])
+        if terminated or truncated:
+            break
+        over = ended | cut
+        if over.any():
+            seeds = [100 + k if o else None for k, o in enumerate(over)]
+            among, _ = eight.reset(seed=seeds, options={"reset_mask": over})
+
+
+def test_a_mask_resets_those_alone() -> None:
+    envs = batch(IDS[0], 3)
+    assert envs.metadata["autoreset_mode"] == AutoresetMode.DISABLED
+    first, _ = envs.reset(seed=[1, 2, 3])
+    moved, *_ = envs.step([1, 1, 1])
+    mask = np.array([False, True, False])
+    again, info = envs.reset(seed=[None, 2, None], options={"reset_mask": mask})
+    np.testing.assert_array_equal(again[1], first[1])
+    np.testing.assert_array_equal(again[[0, 2]], moved[[0, 2]])
+    assert info["_crashed"].tolist() == mask.tolist()
+
+
+def test_without_a_seed_the_generator_goes_on() -> None:
+    env = TrafficEnv("Merge")
+    first, _ = env.reset(seed=4)
+    second, _ = env.reset()
+    assert (first != second).any()
+    env.reset(seed=4)
+    np.testing.assert_array_equal(env.reset()[0], second)
+
+
+def test_what_was_returned_is_not_overwritten() -> None:
+    envs = batch(IDS[3], 2)
+    first, _ = envs.reset(seed=0)
+    kept = first.copy()
+    _, reward, *_, info = envs.step([1, 1])
+    speed = info["speed"].copy()
+    envs.step([4, 4])
+    np.testing.assert_array_equal(first, kept)
+    np.testing.assert_array_equal(info["speed"], speed)
+    assert reward.tolist() == [0.8, 0.8]
+
+
+def test_batches_run_in_threads() -> None:
+    def play(seed: int) -> np.ndarray:
+        envs = batch(IDS[3], 4)
+        seen = [envs.reset(seed=seed)[0]]
+        seen += [envs.step([1, 1, 1, 1])[0] for _ in range(2)]
+        return np.array(seen)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(play, range(6)))
+    for seed, seen in enumerate(together):
+        np.testing.assert_array_equal(seen, play(seed))
+
+
+@pytest.mark.parametrize("action", [5, -1, 1.5, None, [0, 1]])
+def test_an_action_out_of_range_is_refused(action: object) -> None:
+    env = TrafficEnv("Merge")
+    env.reset(seed=0)
+    with pytest.raises(InputError, match="action"):
+        env.step(action)
+
+
+def test_a_step_before_reset_or_after_the_end_is_refused() -> None:
+    env = TrafficEnv("TwoWay", {"duration": 1})
+    with pytest.raises(gym.error.ResetNeeded, match="must be reset"):
+        env.step(1)
+    env.reset(seed=0)
+    assert env.step(1)[3]
+    with pytest.raises(gym.error.ResetNeeded, match="must be reset"):
+        env.step(1)
+    env.reset()
+    env.step(1)
+
+
+@pytest.mark.parametrize(
+    ("seed", "options", "message"),
+    [
+        ([1, 2], None, "list of 3"),
+        ("x", None, "list of 3"),
+        (None, {"reset_mask": np.zeros(3, bool)}, "reset_mask"),
+        (None, {"reset_mask": np.ones(2, bool)}, "reset_mask"),
+        (None, {"reset_mask": np.ones(3)}, "reset_mask"),
+    ],
+)
+def test_a_bad_reset_is_refused(seed: object, options: dict | None, message: str) -> None:
+    envs = TrafficVectorEnv(3, "Merge")
+    with pytest.raises(InputError, match=message):
+        envs.reset(seed=seed, options=options)  # type: ignore[arg-type]
