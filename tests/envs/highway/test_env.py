@@ -125,6 +125,7 @@ def test_a_step_before_reset_or_after_the_end_is_refused() -> None:
     [
         ([1, 2], None, "list of 3"),
         ("x", None, "list of 3"),
+        ([1, -2, 3], None, "0 or more"),
         (None, {"reset_mask": np.zeros(3, bool)}, "reset_mask"),
         (None, {"reset_mask": np.ones(2, bool)}, "reset_mask"),
         (None, {"reset_mask": np.ones(3)}, "reset_mask"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from policy_inertia.envs.highway import TASKS, configuration, vehicles
+from policy_inertia.envs.highway import TASKS, configuration, records
 from policy_inertia.envs.highway.simulation import Simulation
 
 from .scenes import scene
@@ -80,5 +80,5 @@ def test_without_the_speed_limit_traffic_keeps_its_speed() -> None:
 
 def test_large_scenes_are_compiled_for_their_size() -> None:
     spec = TASKS["LaneChange"]
-    sizes = [Simulation(spec, configuration(spec, {"vehicles_count": n}), 1) for n in (62, 63, 300)]
-    assert [s.tables.capacity for s in sizes] == list(vehicles.CAPACITIES)
+    sizes = [Simulation(spec, configuration(spec, {"vehicles_count": n}), 1) for n in (94, 95, 300)]
+    assert [s.tables.capacity for s in sizes] == list(records.CAPACITIES)

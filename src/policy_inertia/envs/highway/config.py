@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...types import InputError, nearest
-from . import lanes, tasks, vehicles
+from . import lanes, records
 from .observation import FEATURES, RANGES
+from .vehicles import LENGTH
 
 Config = dict[str, Any]
 
@@ -101,7 +102,7 @@ TASKS = {
         TaskSpec(
             "LaneChange",
             "highway-v0",
-            tasks.LANE_CHANGE,
+            records.LANE_CHANGE,
             lambda config: lanes.highway(config["lanes_count"]),
             upstream={
                 "lanes_count": 4,
@@ -128,7 +129,7 @@ TASKS = {
         TaskSpec(
             "Merge",
             "merge-v0",
-            tasks.MERGE,
+            records.MERGE,
             lambda config: lanes.merge(),
             upstream={
                 "vehicles_count": 4,  # ours: the fourth is on the ramp
@@ -148,7 +149,7 @@ TASKS = {
         TaskSpec(
             "Intersection",
             "intersection-v0",
-            tasks.INTERSECTION,
+            records.INTERSECTION,
             lambda config: lanes.intersection(),
             upstream={
                 "observation": {"vehicles_count": 15, **_CROSSING},
@@ -175,7 +176,7 @@ TASKS = {
         TaskSpec(
             "TwoWay",
             "two-way-v0",
-            tasks.TWO_WAY,
+            records.TWO_WAY,
             lambda config: lanes.two_way(),
             upstream={
                 "scenario": "simple",  # ours: "simple" has upstream's 5 others, "complex" 10
@@ -238,15 +239,15 @@ def _merge(into: Config, given: Any, where: str) -> None:
 def upstream_configuration(spec: TaskSpec, config: Config) -> Config:
     """What to make the original with; refused where highway-env has nothing like it."""
     least, most = vehicles_range(spec, config)
-    counts = {tasks.MERGE: 4, tasks.TWO_WAY: 5}
+    counts = {records.MERGE: 4, records.TWO_WAY: 5}
     without = {
         f"{most} vehicles": most != counts.get(spec.kind, most),
         "a number of vehicles that is drawn": least != most,
         "idm_speed_limit=False": not config["idm_speed_limit"],
         "speed_reward='index'": config["speed_reward"] != "speed",
-        "a reward for changing lanes": spec.kind == tasks.LANE_CHANGE
+        "a reward for changing lanes": spec.kind == records.LANE_CHANGE
         and config["lane_change_reward"] != 0,
-        "a reward for collisions": spec.kind == tasks.TWO_WAY and config["collision_reward"] != 0,
+        "a reward for collisions": spec.kind == records.TWO_WAY and config["collision_reward"] != 0,
     }
     for what, asked in without.items():
         if asked:
@@ -255,7 +256,7 @@ def upstream_configuration(spec: TaskSpec, config: Config) -> Config:
     given = {key: copy.deepcopy(value) for key, value in config.items() if key not in ours}
     if given["duration"] is None:
         given["duration"] = math.inf
-    if spec.kind == tasks.LANE_CHANGE:
+    if spec.kind == records.LANE_CHANGE:
         given["vehicles_count"] = most
     return given
 
@@ -296,11 +297,11 @@ def _pair(config: Config, key: str) -> tuple[float, float]:
 
 def vehicles_range(spec: TaskSpec, config: Config) -> tuple[int, int]:
     """The least and the most others that a reset may draw."""
-    if spec.kind == tasks.INTERSECTION:
+    if spec.kind == records.INTERSECTION:
         count = _whole(config, "initial_vehicle_count", 1, 50)
         return count, count
     value = config["vehicles_count"]
-    if spec.kind == tasks.TWO_WAY and value is None:
+    if spec.kind == records.TWO_WAY and value is None:
         value = _SCENARIOS[config["scenario"]]
     ends = list(value) if isinstance(value, list | tuple | np.ndarray) else [value, value]
     if len(ends) != 2:
@@ -321,7 +322,7 @@ def _check(spec: TaskSpec, config: Config) -> None:
             f"simulation_frequency must be a multiple of policy_frequency, got {simulation} and "
             f"{policy}"
         )
-    if spec.kind == tasks.INTERSECTION and simulation < 2:
+    if spec.kind == records.INTERSECTION and simulation < 2:
         raise InputError("the intersection's rules need a simulation_frequency of 2 or more, got 1")
     if config["duration"] is not None:
         _number(config, "duration", 1e-9, 1e9)
@@ -336,23 +337,41 @@ def _check(spec: TaskSpec, config: Config) -> None:
     if config["speed_reward"] not in ("speed", "index"):
         raise InputError(f"speed_reward must be speed or index, got {config['speed_reward']!r}")
     _pair(config, "reward_speed_range")
-    if spec.kind == tasks.LANE_CHANGE:
+    if spec.kind == records.LANE_CHANGE:
         count = _whole(config, "lanes_count", 1, lanes.MAX_LANES)
         if config["initial_lane_id"] is not None:
             _whole(config, "initial_lane_id", 0, count - 1)
         _number(config, "ego_spacing", 0.01, 100)
         _number(config, "vehicles_density", 0.01, 100)
-    elif spec.kind == tasks.INTERSECTION:
+    elif spec.kind == records.INTERSECTION:
         _number(config, "spawn_probability", 0, 1)
         if config["destination"] not in (None, "o1", "o2", "o3"):
             raise InputError(
                 f"destination must be o1, o2, o3 or None, got {config['destination']!r}"
             )
-    elif spec.kind == tasks.TWO_WAY and config["scenario"] not in _SCENARIOS:
+    elif spec.kind == records.TWO_WAY and config["scenario"] not in _SCENARIOS:
         raise InputError(f"scenario must be simple or complex, got {config['scenario']!r}")
     vehicles_range(spec, config)
+    _check_normalisation(spec, config)
     _check_observation(config["observation"])
     _check_action(config["action"])
+
+
+def _check_normalisation(spec: TaskSpec, config: Config) -> None:
+    """A reward is mapped from [worst, best] to [0, 1], which must not be empty."""
+    worst, best = config["collision_reward"], config["high_speed_reward"]
+    if spec.kind == records.MERGE:
+        worst += config["merging_speed_reward"]
+    elif not config.get("normalize_reward", False):
+        return
+    if spec.kind == records.INTERSECTION:
+        best = config["arrived_reward"]
+    else:
+        best += config["right_lane_reward"]
+    if not worst < best:
+        raise InputError(
+            f"rewards can be normalised only if the best ({best:g}) is above the worst ({worst:g})"
+        )
 
 
 def _check_observation(observation: Config) -> None:
@@ -360,9 +379,9 @@ def _check_observation(observation: Config) -> None:
         if observation[key] != value:
             raise InputError(f"observation {key} must be {value!r}, got {observation[key]!r}")
     _whole(observation, "vehicles_count", 1, 1000)
-    features = observation["features"] = list(observation["features"] or _OBSERVATION["features"])
-    if not 1 <= len(features) <= tasks.MAX_FEATURES:
-        raise InputError(f"features must be 1 to {tasks.MAX_FEATURES} names, got {features!r}")
+    features = observation["features"] = observation["features"] or _OBSERVATION["features"]
+    if not isinstance(features, list | tuple) or len(features) > records.MAX_FEATURES:
+        raise InputError(f"features must be 1 to {records.MAX_FEATURES} names, got {features!r}")
     for name in features:
         if name not in FEATURES:
             raise InputError(f"there is no feature '{name}'{nearest(str(name), FEATURES)}")
@@ -382,7 +401,9 @@ def _check_action(action: Config) -> None:
     if not (_flag(action, "longitudinal") | _flag(action, "lateral")):
         raise InputError("an action must be longitudinal, lateral or both, got neither")
     speeds = action["target_speeds"]
-    most = tasks.MAX_TARGET_SPEEDS
+    if speeds is None:
+        speeds = action["target_speeds"] = list(_ACTION["target_speeds"])
+    most = records.MAX_TARGET_SPEEDS
     if not isinstance(speeds, list | tuple | np.ndarray) or not 2 <= len(speeds) <= most:
         raise InputError(f"target_speeds must be 2 to {most} speeds, got {speeds!r}")
     for speed in speeds:
@@ -405,8 +426,8 @@ class Tables(NamedTuple):
 
 def tables(spec: TaskSpec, config: Config) -> Tables:
     """Turn a checked configuration into records."""
-    record = np.zeros(1, tasks.TASK)
-    for name in tasks.TASK.names or ():
+    record = np.zeros(1, records.TASK)
+    for name in records.TASK.names or ():
         if name in config and np.isscalar(config[name]) and not isinstance(config[name], str):
             record[name] = config[name]
     observation, action = config["observation"], config["action"]
@@ -416,7 +437,7 @@ def tables(spec: TaskSpec, config: Config) -> Tables:
     least, most = vehicles_range(spec, config)
     actions = _actions(action)
     speeds = np.array(action["target_speeds"], np.float64)
-    crossing = spec.kind == tasks.INTERSECTION
+    crossing = spec.kind == records.INTERSECTION
     values = {
         "kind": spec.kind,
         "dt": 1 / simulation,
@@ -426,7 +447,7 @@ def tables(spec: TaskSpec, config: Config) -> Tables:
         "actions_count": len(actions),
         "target_speeds_count": len(speeds),
         # highway-env's intersection changes these for all traffic of its process
-        "distance_wanted": 7.0 if crossing else 5.0 + vehicles.LENGTH,
+        "distance_wanted": 7.0 if crossing else 5.0 + LENGTH,
         "comfort_acceleration": 6.0 if crossing else 3.0,
         "comfort_braking": -3.0 if crossing else -5.0,
         "regulation_period": int(1 / (1 / simulation) / 2) if crossing else 0,
@@ -452,14 +473,14 @@ def tables(spec: TaskSpec, config: Config) -> Tables:
         low, high = ranges.get(name, (0.0, 0.0))  # an empty range: as it is
         record["features_low"][0, column], record["features_high"][0, column] = low, high
     entries = most + 2  # the ego, and Merge's obstacle
-    capacity = next(c for c in vehicles.CAPACITIES if c >= entries)
+    capacity = next(c for c in records.CAPACITIES if c >= entries)
     spawns = np.linspace(0, 80, most) if crossing else np.zeros(1)
     return Tables(spec.network(config), record, spawns, capacity)
 
 
 def _actions(action: Config) -> list[int]:
-    left, idle, right = vehicles.LEFT, vehicles.IDLE, vehicles.RIGHT
-    faster, slower = vehicles.FASTER, vehicles.SLOWER
+    left, idle, right = records.LEFT, records.IDLE, records.RIGHT
+    faster, slower = records.FASTER, records.SLOWER
     if action["longitudinal"] and action["lateral"]:
         return [left, idle, right, faster, slower]
     return [slower, idle, faster] if action["longitudinal"] else [left, idle, right]

@@ -149,10 +149,13 @@ def _seeds(seed: Any, n: int) -> list[int | None]:
     if seed is None:
         return [None] * n
     if isinstance(seed, int | np.integer):
-        return [int(seed) + k for k in range(n)]
+        seed = [int(seed) + k for k in range(n)]
     if not isinstance(seed, list | tuple | np.ndarray) or len(seed) != n:
         raise InputError(f"seed must be one number or a list of {n}, got {seed!r}")
-    return [None if s is None else int(s) for s in seed]
+    seeds = [None if s is None else int(s) for s in seed]
+    if any(s is not None and s < 0 for s in seeds):
+        raise InputError(f"seed must be 0 or more, got {seed!r}")
+    return seeds
 
 
 def _checked(actions: np.ndarray, simulation: Simulation) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,8 @@ import numpy as np
 from ...types import InputError
 from . import upstream
 from .config import Config, configuration, task_named, upstream_configuration
+from .records import ROUTE
 from .simulation import Simulation
-from .vehicles import ROUTE
 
 UPSTREAM_VERSION = "1.12.1"
 
@@ -107,7 +108,7 @@ def _original(request: dict, plain_arithmetic: bool) -> dict[str, np.ndarray]:
         environment |= _plain_arithmetic()
     with tempfile.TemporaryDirectory() as folder:
         asked, told = Path(folder, "asked.json"), Path(folder, "told.npz")
-        asked.write_text(json.dumps(request))
+        asked.write_text(json.dumps(request, default=lambda value: value.tolist()))
         # -P: the script's folder must not be searched for modules
         command = [sys.executable, "-P", upstream.__file__, str(asked), str(told)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -119,6 +120,8 @@ def _original(request: dict, plain_arithmetic: bool) -> dict[str, np.ndarray]:
 
 def _plain_arithmetic() -> dict[str, str]:
     """Settings for a process whose NumPy uses libm, and OpenBLAS no fused multiply-add."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return {}
     core: Any = np._core._multiarray_umath  # type: ignore[attr-defined]  # where NumPy keeps them
     wide = [f for f in core.__cpu_dispatch__ if f == "X86_V4" or f.startswith("AVX512")]
     present = [f for f in wide if core.__cpu_features__.get(f)]

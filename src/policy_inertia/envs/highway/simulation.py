@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numba.core import event
 
-from . import generator, jit, tasks
+from . import generator, jit, starts, tasks
 from .config import Config, TaskSpec, tables
 from .observation import observe
-from .vehicles import scene_dtype
+from .records import OUTCOME, scene_dtype
 
 
 def _entry_points(sources: str) -> tuple[Any, Any]:
@@ -32,9 +32,9 @@ def _entry_points(sources: str) -> tuple[Any, Any]:
         for k in range(len(scenes)):
             if mask[k]:
                 scene, outcome = scenes[k], outcomes[k]
-                tasks.begin(scene, lanes, roads, task[0], spawns)
+                starts.begin(scene, lanes, roads, task[0], spawns)
                 observe(scene, lanes, roads, task[0], seen[k])
-                tasks.report(scene, lanes, roads, task[0], outcome)
+                tasks.report(scene, lanes, task[0], outcome)
                 outcome.reward = 0.0
                 outcome.terminated = outcome.truncated = False
 
@@ -53,7 +53,7 @@ def _entry_points(sources: str) -> tuple[Any, Any]:
             scene = scenes[k]
             tasks.step(scene, lanes, roads, task[0], actions[k], outcomes[k])
             observe(scene, lanes, roads, task[0], seen[k])
-            tasks.traffic_turns_over(scene, lanes, task[0])
+            starts.turn_over(scene, lanes, task[0])
 
     return begin_batch, step_batch
 
@@ -89,7 +89,7 @@ class Simulation:
         observation = config["observation"]
         shape = (n, int(observation["vehicles_count"]), len(observation["features"]))
         self.seen = np.zeros(shape, np.float32)
-        self.outcomes = np.zeros(n, tasks.OUTCOME)
+        self.outcomes = np.zeros(n, OUTCOME)
         self._seeded = np.zeros(n, bool)
 
     @property

@@ -1,126 +1,19 @@
-"""The four tasks: who is on the road at the start, what is rewarded, and when an episode ends."""
+"""What a decision of the ego comes to: the ticks until the next one, its reward, and the ends."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from . import generator
 from .jit import Record, compiled, inlined
-from .lanes import centre, heading_at, holds
+from .lanes import holds
+from .records import LANE_CHANGE, MERGE, TWO_WAY
 from .traffic import tick
-from .vehicles import (
-    DELTA_HIGH,
-    DELTA_LOW,
-    LENGTH,
-    NOBODY,
-    decide,
-    move_entry,
-    place,
-    speed_index,
-)
+from .vehicles import clip, decide
 
-LANE_CHANGE, MERGE, INTERSECTION, TWO_WAY = 0, 1, 2, 3
-MAX_TARGET_SPEEDS, MAX_FEATURES, MAX_ACTIONS = 16, 16, 5
-
-# Everything that compiled code must know of a task's configuration; `config.py` fills it in
-TASK = np.dtype(
-    [
-        ("kind", np.int64),
-        # time
-        ("dt", np.float64),
-        ("frames", np.int64),
-        ("decision_time", np.float64),
-        ("duration", np.float64),
-        # the ego
-        ("actions", np.int64, (MAX_ACTIONS,)),
-        ("actions_count", np.int64),
-        ("target_speeds", np.float64, (MAX_TARGET_SPEEDS,)),
-        ("target_speeds_count", np.int64),
-        # traffic
-        ("distance_wanted", np.float64),
-        ("comfort_acceleration", np.float64),
-        ("comfort_braking", np.float64),
-        ("idm_speed_limit", np.bool_),
-        ("regulation_period", np.int64),  # in ticks; 0: no rules
-        # who is there
-        ("vehicles_low", np.int64),
-        ("vehicles_high", np.int64),
-        ("initial_lane_id", np.int64),  # -1: drawn
-        ("ego_spacing", np.float64),
-        ("vehicles_density", np.float64),
-        ("spawn_probability", np.float64),
-        ("destination", np.int64),  # -1: drawn
-        ("warm_up", np.int64),  # in ticks
-        # rewards and ends
-        ("collision_reward", np.float64),
-        ("right_lane_reward", np.float64),
-        ("high_speed_reward", np.float64),
-        ("lane_change_reward", np.float64),
-        ("merging_speed_reward", np.float64),
-        ("arrived_reward", np.float64),
-        ("left_lane_reward", np.float64),
-        ("left_lane_constraint", np.float64),
-        ("reward_speed_low", np.float64),
-        ("reward_speed_high", np.float64),
-        ("speed_reward_by_index", np.bool_),
-        ("normalize_reward", np.bool_),
-        ("offroad_terminal", np.bool_),
-        # the observation
-        ("features", np.int64, (MAX_FEATURES,)),
-        ("features_low", np.float64, (MAX_FEATURES,)),
-        ("features_high", np.float64, (MAX_FEATURES,)),
-        ("scale_y_by_lanes", np.bool_),
-        ("absolute", np.bool_),
-        ("normalize", np.bool_),
-        ("clip", np.bool_),
-        ("see_behind", np.bool_),
-        ("include_obstacles", np.bool_),
-    ],
-    align=True,
-)
-
-# of one step of one env
-OUTCOME = np.dtype(
-    [
-        ("reward", np.float64),
-        ("terminated", np.bool_),
-        ("truncated", np.bool_),
-        ("crashed", np.bool_),
-        ("arrived", np.bool_),
-        ("speed", np.float64),
-        ("lane", np.int64),
-        ("cost", np.float64),
-    ],
-    align=True,
-)
-
-# lanes of the networks, in the order of their tables
-_MERGE_RIGHT, _MERGING, _RAMP = 1, 4, 7
-_TWO_WAY_RIGHT, _ONCOMING = 1, 2
+_MERGING = 4  # the ramp's last lane, in the order of the network's table
 _MERGE_END = 370
 _EXIT_DISTANCE = 25
 _COST_PERIOD = 15  # steps; how upstream of the paper's time weighed the left lane
-
-
-@compiled
-def begin(
-    scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, spawns: np.ndarray
-) -> None:
-    """The first state of an episode, drawn from the scene's generator as upstream draws it."""
-    scene.vehicles = scene.obstacles = scene.ticks = scene.side_lanes = scene.speed_index = 0
-    scene.ego = NOBODY
-    scene.time = 0.0
-    scene.running = True
-    if task.kind == LANE_CHANGE:
-        _begin_lane_change(scene, lanes, task)
-    elif task.kind == MERGE:
-        _begin_merge(scene, lanes, task)
-    elif task.kind == TWO_WAY:
-        _begin_two_way(scene, lanes, task)
-    else:
-        _begin_intersection(scene, lanes, roads, task, spawns)
 
 
 @compiled
@@ -129,9 +22,11 @@ def step(
 ) -> None:
     """One decision of the ego and the ticks until the next."""
     scene.time += task.decision_time
-    _act(scene, lanes, roads, task, action)
-    report(scene, lanes, roads, task, outcome)
-    outcome.reward = _reward(scene, lanes, roads, task, action)
+    decide(scene, lanes, roads, task, task.actions[action])
+    for _ in range(task.frames):
+        tick(scene, lanes, roads, task)
+    report(scene, lanes, task, outcome)
+    outcome.reward = _reward(scene, lanes, roads, task, action, outcome.arrived)
     outcome.terminated = outcome.crashed or outcome.arrived
     if task.kind == MERGE and scene.x[scene.ego] > _MERGE_END:
         outcome.terminated = True
@@ -142,27 +37,7 @@ def step(
 
 
 @compiled
-def traffic_turns_over(scene: Record, lanes: np.ndarray, task: Record) -> None:
-    """At the intersection, after each decision: who is leaving is gone, and someone may come."""
-    if task.kind != INTERSECTION:
-        return
-    kept = 0
-    for i in range(scene.vehicles):
-        lane = scene.lane[i]
-        if (
-            i == scene.ego
-            or not lanes[lane].leaving
-            or scene.along[lane, i] < lanes[lane].length - 4 * LENGTH
-        ):
-            kept = _keep(scene, i, kept)
-    scene.vehicles = kept
-    _spawn(scene, lanes, 0.0, 1.0, 1.0, task.spawn_probability, False)
-
-
-@compiled
-def report(
-    scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, outcome: Record
-) -> None:
+def report(scene: Record, lanes: np.ndarray, task: Record, outcome: Record) -> None:
     """What `info` tells of the ego."""
     ego = scene.ego
     lane = scene.lane[ego]
@@ -175,16 +50,23 @@ def report(
 
 
 @inlined
-def _act(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, action: int) -> None:
-    decide(scene, lanes, roads, task, task.actions[action])
-    for _ in range(task.frames):
-        tick(scene, lanes, roads, task)
-
-
-@inlined
 def _on_road(scene: Record, lanes: np.ndarray) -> bool:
     lane = scene.lane[scene.ego]
     return holds(lanes[lane], scene.along[lane, scene.ego], scene.beside[lane, scene.ego], 0.0)
+
+
+@compiled
+def _reward(
+    scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, action: int, arrived: bool
+) -> float:
+    """Weighted sums, with upstream's order of terms and its ways of normalising them."""
+    if task.kind == LANE_CHANGE:
+        return _lane_change_reward(scene, lanes, roads, task, action)
+    if task.kind == MERGE:
+        return _merge_reward(scene, lanes, task, action)
+    if task.kind == TWO_WAY:
+        return _two_way_reward(scene, lanes, roads, task)
+    return _intersection_reward(scene, lanes, task, arrived)
 
 
 @inlined
@@ -193,258 +75,76 @@ def _normalized(value: float, low: float, high: float) -> float:
     return (value - low) * 1 / (high - low)
 
 
-@compiled
-def _reward(
+@inlined
+def _fast(scene: Record, task: Record, speed: float) -> float:
+    """How fast the ego is, in shares of the range that is rewarded."""
+    if task.speed_reward_by_index:
+        return scene.speed_index / (task.target_speeds_count - 1)
+    return _normalized(speed, task.reward_speed_low, task.reward_speed_high)
+
+
+@inlined
+def _changing(action: int) -> float:
+    """The intent counts, even if it is in vain."""
+    return 1.0 if action in (0, 2) else 0.0
+
+
+@inlined
+def _lane_change_reward(
     scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, action: int
 ) -> float:
-    """A weighted sum in upstream's order of terms, with upstream's ways of normalising it."""
     ego = scene.ego
-    crashed = 1.0 if scene.crashed[ego] else 0.0
-    lane, target = lanes[scene.lane[ego]], lanes[scene.target_lane[ego]]
-    sides = roads[lane.road].lanes
-    speed = scene.speed[ego]
-    if task.kind == LANE_CHANGE:
-        speed *= scene.cos[ego]  # forward
-    fast = _normalized(speed, task.reward_speed_low, task.reward_speed_high)
-    if task.kind == LANE_CHANGE or task.kind == INTERSECTION:
-        fast = min(max(fast, 0.0), 1.0)
-    if task.speed_reward_by_index or task.kind == TWO_WAY:
-        fast = scene.speed_index / (task.target_speeds_count - 1)
-    changing = 1.0 if action == 0 or action == 2 else 0.0  # the intent counts, even if in vain
+    sides = roads[lanes[scene.lane[ego]].road].lanes
+    target = lanes[scene.target_lane[ego]].number
+    forward = scene.speed[ego] * scene.cos[ego]
+    reward = task.collision_reward * float(scene.crashed[ego])
+    reward += task.right_lane_reward * (target / max(sides - 1, 1))
+    reward += task.high_speed_reward * clip(_fast(scene, task, forward), 0.0, 1.0)
+    reward += task.lane_change_reward * _changing(action)
+    if task.normalize_reward:
+        best = task.high_speed_reward + task.right_lane_reward
+        reward = _normalized(reward, task.collision_reward, best)
+    return reward if _on_road(scene, lanes) else 0.0
 
-    if task.kind == TWO_WAY:
-        reward = task.collision_reward * crashed + task.high_speed_reward * fast
-        if sides > 1:  # upstream divides by zero where the ego is closest to the oncoming lane
-            reward += task.left_lane_reward * ((sides - 1 - target.number) / (sides - 1))
-        return reward
 
-    reward = task.collision_reward * crashed
-    if task.kind == LANE_CHANGE:
-        reward += task.right_lane_reward * (target.number / max(sides - 1, 1))
-        reward += task.high_speed_reward * fast
-        reward += task.lane_change_reward * changing
-        if task.normalize_reward:
-            best = task.high_speed_reward + task.right_lane_reward
-            reward = _normalized(reward, task.collision_reward, best)
-        return reward if _on_road(scene, lanes) else 0.0
+@inlined
+def _merge_reward(scene: Record, lanes: np.ndarray, task: Record, action: int) -> float:
+    ego = scene.ego
+    slowed_down = 0.0  # who merges, in shares of the speed that they want
+    for i in range(scene.vehicles):
+        # who wants to stand still is not slowed down; upstream divides by zero
+        if scene.lane[i] == _MERGING and scene.target_speed[i] != 0.0:
+            slowed_down += (scene.target_speed[i] - scene.speed[i]) / scene.target_speed[i]
+    reward = task.collision_reward * float(scene.crashed[ego])
+    reward += task.right_lane_reward * lanes[scene.lane[ego]].number
+    reward += task.high_speed_reward * _fast(scene, task, scene.speed[ego])
+    reward += task.lane_change_reward * _changing(action)
+    reward += task.merging_speed_reward * slowed_down
+    worst = task.collision_reward + task.merging_speed_reward
+    return _normalized(reward, worst, task.high_speed_reward + task.right_lane_reward)
 
-    if task.kind == MERGE:
-        reward += task.right_lane_reward * lane.number
-        reward += task.high_speed_reward * fast
-        reward += task.lane_change_reward * changing
-        reward += task.merging_speed_reward * _slowed_down(scene)
-        worst = task.collision_reward + task.merging_speed_reward
-        return _normalized(reward, worst, task.high_speed_reward + task.right_lane_reward)
 
-    reward += task.high_speed_reward * fast
-    if lane.leaving and scene.along[scene.lane[ego], ego] >= _EXIT_DISTANCE:
+@inlined
+def _two_way_reward(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record) -> float:
+    ego = scene.ego
+    reward = task.collision_reward * float(scene.crashed[ego])
+    reward += task.high_speed_reward * (scene.speed_index / (task.target_speeds_count - 1))
+    last = roads[lanes[scene.lane[ego]].road].lanes - 1
+    if last > 0:  # upstream divides by zero where the ego is closest to the oncoming lane
+        left = last - lanes[scene.target_lane[ego]].number
+        reward += task.left_lane_reward * (left / last)
+    return reward
+
+
+@inlined
+def _intersection_reward(scene: Record, lanes: np.ndarray, task: Record, arrived: bool) -> float:
+    ego = scene.ego
+    reward = task.collision_reward * float(scene.crashed[ego])
+    reward += task.high_speed_reward * clip(_fast(scene, task, scene.speed[ego]), 0.0, 1.0)
+    if arrived:
         reward = task.arrived_reward
     if not _on_road(scene, lanes):
         reward = 0.0
     if task.normalize_reward:
         reward = _normalized(reward, task.collision_reward, task.arrived_reward)
     return reward
-
-
-@inlined
-def _slowed_down(scene: Record) -> float:
-    """How far those on the merging lane are from the speed that they want, in shares of it."""
-    total = 0.0
-    for i in range(scene.vehicles):
-        if scene.lane[i] == _MERGING:
-            total += (scene.target_speed[i] - scene.speed[i]) / scene.target_speed[i]
-    return total
-
-
-@inlined
-def _add(scene: Record, lanes: np.ndarray, x: float, y: float, heading: float, speed: float) -> int:
-    i = scene.vehicles
-    place(scene, lanes, i, x, y, heading, speed)
-    scene.vehicles += 1
-    return i
-
-
-@inlined
-def _keep(scene: Record, i: int, kept: int) -> int:
-    """Close the gap in the list that those who were taken out before `i` have left."""
-    if kept != i:
-        move_entry(scene, i, kept)
-        if scene.ego == i:
-            scene.ego = kept
-    return kept + 1
-
-
-@inlined
-def _make_ego(scene: Record, task: Record, i: int) -> None:
-    scene.ego = i
-    scene.speed_index = speed_index(task, scene.speed[i])
-    scene.target_speed[i] = task.target_speeds[scene.speed_index]
-
-
-@inlined
-def _draw_count(scene: Record, task: Record) -> int:
-    """How many others; no draw where the number is fixed."""
-    return task.vehicles_low + generator.integers(
-        scene.rng, task.vehicles_high - task.vehicles_low + 1
-    )
-
-
-@compiled
-def _begin_lane_change(scene: Record, lanes: np.ndarray, task: Record) -> None:
-    others = _draw_count(scene, task)
-    count = len(lanes)
-    scale = math.exp(-5 / 40 * count)
-    for k in range(others + 1):
-        number = task.initial_lane_id if k == 0 else -1
-        if number < 0:
-            number = generator.integers(scene.rng, count)
-        lane = lanes[number]
-        spacing, speed = task.ego_spacing, 25.0
-        if k > 0:
-            spacing = 1 / task.vehicles_density
-            speed = generator.uniform(scene.rng, 0.7 * lane.speed_limit, 0.8 * lane.speed_limit)
-        offset = spacing * (12 + 1.0 * speed) * scale
-        at = 3 * offset
-        if k > 0:
-            at = -np.inf
-            for j in range(k):
-                at = max(at, scene.along[number, j])
-        at += offset * generator.uniform(scene.rng, 0.9, 1.1)
-        x, y = centre(lane, at)
-        i = _add(scene, lanes, x, y, heading_at(lane, at), speed)
-        if k == 0:
-            _make_ego(scene, task, i)
-        else:
-            scene.delta[i] = generator.uniform(scene.rng, DELTA_LOW, DELTA_HIGH)
-
-
-@compiled
-def _begin_merge(scene: Record, lanes: np.ndarray, task: Record) -> None:
-    """Upstream's ego, three others and the ramp's; any more as merge-generic places them."""
-    others = _draw_count(scene, task)
-    x, y = centre(lanes[_MERGE_RIGHT], 30.0)
-    _make_ego(scene, task, _add(scene, lanes, x, y, 0.0, 30.0))
-    for at, speed in ((90.0, 29.0), (70.0, 31.0), (5.0, 31.5)):
-        lane = lanes[generator.integers(scene.rng, 2)]
-        x, y = centre(lane, at + generator.uniform(scene.rng, -5.0, 5.0))
-        _add(scene, lanes, x, y, 0.0, speed + generator.uniform(scene.rng, -1.0, 1.0))
-    x, y = centre(lanes[_RAMP], 110.0)
-    i = _add(scene, lanes, x, y, 0.0, 20.0)
-    scene.target_speed[i] = 30.0
-    for _ in range(others - 4):
-        _squeeze_in(scene, lanes)
-    # the obstacle at the end of the merging lane, behind the vehicles in the list
-    x, y = centre(lanes[_MERGING], 80.0)
-    place(scene, lanes, scene.vehicles, x, y, 0.0, 0.0)
-    scene.obstacles = 1
-
-
-@compiled
-def _squeeze_in(scene: Record, lanes: np.ndarray) -> None:
-    """Ten tries to find a place 15 m from everybody on the lane; on a full road there is none."""
-    for _ in range(10):
-        number = generator.integers(scene.rng, 2)
-        at = generator.uniform(scene.rng, 0.0, 150.0)
-        free = True
-        for j in range(scene.vehicles):
-            if scene.lane[j] == number and abs(at - scene.along[number, j]) <= 15.0:
-                free = False
-        if free:
-            x, y = centre(lanes[number], at)
-            speed = 30.0 + generator.uniform(scene.rng, -2.0, 2.0)
-            _add(scene, lanes, x, y, 0.0, speed)
-            return
-
-
-@compiled
-def _begin_two_way(scene: Record, lanes: np.ndarray, task: Record) -> None:
-    """Upstream's three ahead and two oncoming, or more of both in the same ratio and spacing."""
-    others = _draw_count(scene, task)
-    ahead = (3 * others + 2) // 5
-    right, oncoming = lanes[_TWO_WAY_RIGHT], lanes[_ONCOMING]
-    x, y = centre(right, 30.0)
-    _make_ego(scene, task, _add(scene, lanes, x, y, 0.0, 30.0))
-    for k in range(ahead):
-        x, y = centre(right, 70.0 + 40.0 * float(k) + 10.0 * generator.normal(scene.rng))
-        speed = 24.0 + 2.0 * generator.normal(scene.rng)
-        i = _add(scene, lanes, x, y, right.heading, speed)
-        scene.changes_lanes[i] = False
-    for k in range(others - ahead):
-        x, y = centre(oncoming, 200.0 + 100.0 * float(k) + 10.0 * generator.normal(scene.rng))
-        speed = 20.0 + 5.0 * generator.normal(scene.rng)
-        i = _add(scene, lanes, x, y, oncoming.heading, speed)
-        scene.changes_lanes[i] = False
-        scene.target_lane[i] = _ONCOMING
-
-
-@compiled
-def _begin_intersection(
-    scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, spawns: np.ndarray
-) -> None:
-    """Traffic that has driven for three seconds, a challenger going straight on, and the ego."""
-    for k in range(len(spawns) - 1):
-        _spawn(scene, lanes, spawns[k], 1.0, 1.0, 0.6, False)
-    for _ in range(task.warm_up):
-        tick(scene, lanes, roads, task)
-    _spawn(scene, lanes, 60.0, 0.1, 0.0, 1.0, True)
-    destination = task.destination
-    if destination < 0:
-        destination = 1 + generator.integers(scene.rng, 3)
-    way_in = lanes[_way_in(0)]
-    x, y = centre(way_in, 60.0 + 5.0 * (1.0 + generator.normal(scene.rng)))
-    ego = _add(scene, lanes, x, y, way_in.heading, way_in.speed_limit)
-    _plan_route(scene, ego, 0, destination)
-    _make_ego(scene, task, ego)
-    kept = 0
-    for i in range(scene.vehicles):
-        dx, dy = scene.x[i] - x, scene.y[i] - y
-        if i == scene.ego or not math.sqrt(dx * dx + dy * dy) < 20:
-            kept = _keep(scene, i, kept)
-    scene.vehicles = kept
-
-
-@inlined
-def _way_in(corner: int) -> int:
-    return 5 * corner
-
-
-@inlined
-def _plan_route(scene: Record, i: int, origin: int, destination: int) -> None:
-    """In, across and out; a corner's five lanes are: in, right, left, straight on, a way out."""
-    turn = (destination - origin) % 4
-    scene.route[0, i] = 5 * origin
-    scene.route[1, i] = 5 * origin + (1 if turn == 3 else 2 if turn == 1 else 3)
-    scene.route[2, i] = 5 * ((destination + 1) % 4) + 4
-    scene.route_head[i] = 0
-
-
-@compiled
-def _spawn(
-    scene: Record,
-    lanes: np.ndarray,
-    at: float,
-    position_deviation: float,
-    speed_deviation: float,
-    probability: float,
-    go_straight: bool,
-) -> None:
-    """Someone comes, from a random side to a random other one, unless the place is taken."""
-    rng = scene.rng
-    if generator.random(rng) > probability:
-        return
-    origin, destination = generator.two_of_four(rng)
-    if go_straight:
-        destination = (origin + 2) % 4
-    lane = lanes[_way_in(origin)]
-    at = at + 5.0 + generator.normal(rng) * position_deviation
-    speed = 8.0 + generator.normal(rng) * speed_deviation
-    x, y = centre(lane, at)
-    for i in range(scene.vehicles):
-        dx, dy = scene.x[i] - x, scene.y[i] - y
-        if math.sqrt(dx * dx + dy * dy) < 15:
-            return
-    if scene.vehicles == len(scene.x):  # far beyond what four roads hold
-        return
-    i = _add(scene, lanes, x, y, heading_at(lane, at), speed)
-    _plan_route(scene, i, origin, destination)
-    scene.delta[i] = generator.uniform(rng, DELTA_LOW, DELTA_HIGH)

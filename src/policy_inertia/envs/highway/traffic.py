@@ -8,7 +8,8 @@ import numpy as np
 
 from .jit import Record, compiled, inlined
 from .lanes import centre, heading_at
-from .vehicles import LENGTH, PREDICTIONS, ROUTE, WIDTH, control_ego, drive, step
+from .records import PREDICTIONS, ROUTE
+from .vehicles import LENGTH, WIDTH, control_ego, drive, step
 
 _DIAGONAL = math.sqrt(LENGTH**2 + WIDTH**2)
 _OBSTACLE = 2.0  # its length and its width

@@ -1,18 +1,14 @@
 """Vehicles: their state, bicycle kinematics, the ego's controllers, and traffic's IDM and MOBIL.
 
-A scene is one record of fixed size (arrays over vehicles, in upstream's order of the list); the
-road's obstacles follow the vehicles in it. What lanes make of a position (`along`, `beside`,
-`lane`) is computed once, when the vehicle moves.
+A vehicle is a place in the arrays of a scene (`records.py`).
 """
 
 from __future__ import annotations
 
-import functools
 import math
 
 import numpy as np
 
-from . import generator
 from .jit import Record, compiled, inlined
 from .lanes import (
     MAX_LANES,
@@ -24,16 +20,10 @@ from .lanes import (
     reachable,
     wrap,
 )
+from .records import FASTER, LEFT, NOBODY, RIGHT, ROUTE, SLOWER
 
 LENGTH, WIDTH = 5.0, 2.0
 MAX_SPEED = 40.0
-ROUTE = 3  # lanes of a route: in, across and out of the intersection
-PREDICTIONS = 11  # points of a trajectory that the road's rules look at
-CAPACITIES = (64, 256, 1024)  # compiled code is made for a size of scene, so there are few
-
-LEFT, IDLE, RIGHT, FASTER, SLOWER = 0, 1, 2, 3, 4
-NOBODY = -1
-
 _GAIN_SPEED, _GAIN_LATERAL, _GAIN_HEADING = 1 / 0.6, 1 / 0.6, 1 / 0.2
 _PURSUIT = 0.5 * 0.2
 _MAX_STEERING = math.pi / 3
@@ -41,41 +31,6 @@ _MAX_ACCELERATION = 6.0
 _TIME_WANTED = 1.5
 _CHANGE_DELAY, _CHANGE_GAIN, _CHANGE_BRAKING = 1.0, 0.2, 2.0
 DELTA, DELTA_LOW, DELTA_HIGH = 4.0, 3.5, 4.5
-
-
-@functools.cache
-def scene_dtype(capacity: int) -> np.dtype:
-    """One env's whole state, its generator included."""
-    number, whole, flag = np.float64, np.int64, np.uint8  # Numba nests no arrays of bool
-    over_vehicles = {
-        number: "x y heading cos sin speed steering acceleration impact_x impact_y "
-        "target_speed delta timer",
-        whole: "lane target_lane route_head",
-        flag: "crashed impacted changes_lanes yielding",
-    }
-    return np.dtype(
-        [
-            ("vehicles", whole),
-            ("obstacles", whole),
-            ("ego", whole),
-            ("speed_index", whole),  # of the ego
-            ("side_lanes", whole),  # on the ego's road at the first observation, which scales y
-            ("ticks", whole),
-            ("time", number),
-            ("running", flag),
-            ("rng", np.uint64, (generator.WORDS,)),
-            *(
-                (n, kind, (capacity,))
-                for kind, names in over_vehicles.items()
-                for n in names.split()
-            ),
-            ("route", whole, (ROUTE, capacity)),
-            ("along", number, (MAX_LANES, capacity)),
-            ("beside", number, (MAX_LANES, capacity)),
-            ("future", number, (3, PREDICTIONS, capacity)),  # x, y, heading: scratch of the rules
-        ],
-        align=True,
-    )
 
 
 @inlined
