@@ -54,6 +54,27 @@ def test_an_env_that_is_not_deterministic_says_so():
     assert not two.restore(one.state())
 
 
+@pytest.mark.parametrize("task", ["LaneChange", "Merge", "Intersection", "TwoWay"])
+def test_compiled_batches_are_single_envs_side_by_side_and_come_back(task):
+    name = f"policy_inertia/{task}-v0"
+    envs, again = (Envs(name, 3, lambda i, k: episode_seed(7, i, k)) for _ in range(2))
+    assert type(envs.vector.unwrapped).__name__ == "TrafficVectorEnv"
+    alone = gym.make(name)
+    obs, _ = alone.reset(seed=episode_seed(7, 1, 0))
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        np.testing.assert_array_equal(envs.obs[1], obs.ravel())
+        actions = rng.integers(0, envs.spaces.n_actions, 3)
+        step = envs.step(actions)
+        obs, reward, terminated, truncated, info = alone.step(actions[1])
+        assert step.reward[1] == reward
+        assert step.info["crashed"][1] == info["crashed"]
+        if terminated or truncated:
+            obs, _ = alone.reset(seed=episode_seed(7, 1, int(envs.episode[1])))
+    assert envs.episode.max() > 0
+    assert again.restore(envs.state())
+
+
 class Offset(probes.Repeat):
     """Actions 5 and 6, states 3 to 5."""
 

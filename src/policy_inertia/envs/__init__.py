@@ -47,4 +47,8 @@ _CLASSIC = {
 
 TASKS: dict[str, Task] = {
     "CartPole-v1": Task("balance a pole on a cart: push left or right; at most 500", _CLASSIC),
+    "policy_inertia/LaneChange-v0": Task("drive fast on a highway with four lanes"),
+    "policy_inertia/Merge-v0": Task("let a car on the ramp merge"),
+    "policy_inertia/Intersection-v0": Task("turn left at a crossing without lights"),
+    "policy_inertia/TwoWay-v0": Task("overtake against oncoming traffic"),
 }

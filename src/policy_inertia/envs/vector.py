@@ -30,6 +30,8 @@ def name_of(env: EnvLike) -> str:
 
 def make_vector(env: EnvLike, n: int) -> tuple[VectorEnv, Spaces]:
     """`n` copies of an env, given by its Gymnasium id or by a function that makes one."""
+    if isinstance(env, str) and env.startswith("policy_inertia/"):
+        from . import highway  # noqa: F401 - importing it registers the tasks
 
     def one() -> gym.Env:
         # the checker costs more than many envs' own step, and warns about what we test ourselves
@@ -41,7 +43,18 @@ def make_vector(env: EnvLike, n: int) -> tuple[VectorEnv, Spaces]:
         raise _cannot_make(name_of(env), error) from error
     spaces = Spaces.of(probe.observation_space, probe.action_space, name_of(env))
     probe.close()
+    if isinstance(env, str) and _compiled(env):
+        return gym.make_vec(env, n, vectorization_mode="vector_entry_point"), spaces
     return SyncVectorEnv([one] * n, copy=False, autoreset_mode=AutoresetMode.DISABLED), spaces
+
+
+def _compiled(env: str) -> bool:
+    """Whether an env steps a whole batch in one call and leaves the resets to us, seed by seed."""
+    entry: Any = gym.spec(env).vector_entry_point
+    if isinstance(entry, str):
+        entry = gym.envs.registration.load_env_creator(entry)
+    mode = getattr(entry, "metadata", {}).get("autoreset_mode")
+    return mode == AutoresetMode.DISABLED
 
 
 def _cannot_make(name: str, error: Exception) -> InputError:
