@@ -29,6 +29,12 @@ def test_the_papers_table_is_the_default() -> None:
     assert [c["observation"]["vehicles_count"] for c in papers.values()] == [10, 10, 5, 10]
 
 
+def test_the_paper_tests_lane_change_with_45_vehicles() -> None:
+    assert TrafficEnv("LaneChange").config["vehicles_count"] == [20, 50]
+    assert TrafficEnv("LaneChange", preset="paper-test").config["vehicles_count"] == 45
+    assert TrafficEnv("Merge", preset="paper-test").config == TrafficEnv("Merge").config
+
+
 @pytest.mark.parametrize(
     ("task", "config", "message"),
     [
@@ -83,6 +89,8 @@ def test_names_that_do_not_exist_are_refused() -> None:
         TrafficEnv("TwoWays")
     with pytest.raises(InputError, match="no preset"):
         TrafficEnv("TwoWay", preset="papers")
+    with pytest.raises(InputError, match="config must be a dictionary"):
+        TrafficEnv("TwoWay", "simple")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="render"):
         TrafficEnv("TwoWay", render_mode="human")
 

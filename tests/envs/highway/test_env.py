@@ -120,6 +120,13 @@ def test_a_step_before_reset_or_after_the_end_is_refused() -> None:
     env.step(1)
 
 
+def test_the_env_that_must_be_reset_is_named() -> None:
+    envs = TrafficVectorEnv(3, "Merge")
+    envs.reset(seed=0, options={"reset_mask": np.array([True, True, False])})
+    with pytest.raises(gym.error.ResetNeeded, match="env 2 must be reset"):
+        envs.step([1, 1, 1])
+
+
 @pytest.mark.parametrize(
     ("seed", "options", "message"),
     [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,6 +87,7 @@ class TaskSpec:
     network: Callable[[Config], lanes.Network]
     upstream: Config
     paper: Config
+    paper_test: Config = field(default_factory=dict)  # on top of the paper's, for evaluation
     vehicles_range: tuple[int, int] = (1, 1000)  # of others that can be asked for
 
 
@@ -125,6 +126,7 @@ TASKS = {
                 "duration": 70,
                 "observation": {"vehicles_count": 10},
             },
+            paper_test={"vehicles_count": 45},
         ),
         TaskSpec(
             "Merge",
@@ -194,7 +196,7 @@ TASKS = {
         ),
     )
 }
-PRESETS = ("paper", "upstream")
+PRESETS = ("paper", "paper-test", "upstream")
 _SCENARIOS = {"simple": 5, "complex": 10}
 
 
@@ -210,11 +212,17 @@ def configuration(spec: TaskSpec, config: Config | None = None, preset: str = "p
     """A preset with the given items on top, checked. `observation` and `action` are merged."""
     if preset not in PRESETS:
         raise InputError(f"there is no preset '{preset}'{nearest(preset, PRESETS)}")
+    if config is not None and not isinstance(config, dict):
+        raise InputError(f"config must be a dictionary, got {config!r}")
     full = copy.deepcopy(_COMMON | {"observation": _OBSERVATION, "action": _ACTION})
-    layers = [spec.upstream, spec.paper if preset == "paper" else {}, config or {}]
-    for layer, given in zip(layers, (False, False, True), strict=True):
+    layers = {
+        "upstream": [spec.upstream],
+        "paper": [spec.upstream, spec.paper],
+        "paper-test": [spec.upstream, spec.paper, spec.paper_test],
+    }[preset]
+    for layer in (*layers, config or {}):
         for key, value in layer.items():
-            if given and key not in full and key not in _DRAWING and key not in _FIXED:
+            if layer is config and key not in full and key not in _DRAWING and key not in _FIXED:
                 known = [*full, *_FIXED]
                 raise InputError(f"{spec.name} has no setting '{key}'{nearest(key, known)}")
             if key in ("observation", "action"):

@@ -31,7 +31,8 @@ def _observation_space(config: Config) -> gym.spaces.Box:
 class TrafficEnv(gym.Env[np.ndarray, Any]):
     """One of the tasks; `config` has highway-env's names and goes on top of the preset.
 
-    `preset="paper"` is the paper's table, `"upstream"` what highway-env does by default.
+    `preset="paper"` is the paper's table, `"paper-test"` the same as it is tested there (45
+    vehicles in Lane Change), `"upstream"` what highway-env does by default.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012  (as Gymnasium has it)
@@ -171,9 +172,9 @@ def _checked(actions: np.ndarray, simulation: Simulation) -> np.ndarray:
 def _refuse_ended(simulation: Simulation) -> None:
     running = simulation.scenes["running"]
     if not running.all():
-        ended = np.flatnonzero(~running).tolist()
+        ended = int(np.flatnonzero(running == 0)[0])
         raise gym.error.ResetNeeded(
-            f"env {ended[0]} must be reset before this step: its episode has not begun or is over"
+            f"env {ended} must be reset before this step: its episode has not begun or is over"
         )
 
 

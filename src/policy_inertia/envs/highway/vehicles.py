@@ -1,4 +1,4 @@
-"""Vehicles: their state, bicycle kinematics, the ego's controllers, and traffic's IDM and MOBIL.
+"""Vehicles: bicycle kinematics, the ego's controllers, and traffic's IDM and MOBIL.
 
 A vehicle is a place in the arrays of a scene (`records.py`).
 """
@@ -22,15 +22,22 @@ from .lanes import (
 )
 from .records import FASTER, LEFT, NOBODY, RIGHT, ROUTE, SLOWER
 
+# metres, seconds and radians, as everywhere
 LENGTH, WIDTH = 5.0, 2.0
 MAX_SPEED = 40.0
+
+# the controllers
 _GAIN_SPEED, _GAIN_LATERAL, _GAIN_HEADING = 1 / 0.6, 1 / 0.6, 1 / 0.2
-_PURSUIT = 0.5 * 0.2
+_PURSUIT = 0.5 * 0.2  # how far ahead the lane's heading is looked up
 _MAX_STEERING = math.pi / 3
+
+# IDM, and its exponent, which highway and intersection draw for each vehicle
 _MAX_ACCELERATION = 6.0
 _TIME_WANTED = 1.5
-_CHANGE_DELAY, _CHANGE_GAIN, _CHANGE_BRAKING = 1.0, 0.2, 2.0
 DELTA, DELTA_LOW, DELTA_HIGH = 4.0, 3.5, 4.5
+
+# MOBIL: how often a change is thought of, what it must gain, what braking it may impose
+_CHANGE_DELAY, _CHANGE_GAIN, _CHANGE_BRAKING = 1.0, 0.2, 2.0
 
 
 @inlined
