@@ -1,6 +1,7 @@
 """The Gymnasium side: spaces, seeds, masks, infos, and what is refused."""
 
 import concurrent.futures
+import pickle
 
 import gymnasium as gym
 import numpy as np
@@ -73,6 +74,15 @@ def test_without_a_seed_the_generator_goes_on() -> None:
     assert (first != second).any()
     env.reset(seed=4)
     np.testing.assert_array_equal(env.reset()[0], second)
+
+
+def test_a_pickled_env_goes_on_where_it_was() -> None:
+    env = TrafficEnv("Intersection")
+    env.reset(seed=1)
+    env.step(2)
+    twin = pickle.loads(pickle.dumps(env))
+    for action in (1, 0, 2):
+        np.testing.assert_array_equal(env.step(action)[0], twin.step(action)[0])
 
 
 def test_what_was_returned_is_not_overwritten() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from policy_inertia import InputError
 from policy_inertia.envs.highway import TASKS, parity
-from policy_inertia.envs.highway.parity import Parity
+from policy_inertia.envs.highway.parity import Parity, _gap
 
 FEW = {"vehicles_count": 15}  # highway-env needs seconds for a step with fifty
 
@@ -65,6 +65,11 @@ def test_a_nudge_of_a_tenth_of_a_micrometre_is_seen() -> None:
     assert not result.exact
     assert result.first == (0, 1)
     assert result.forward > 5e-8
+
+
+def test_not_a_number_differs_from_every_number() -> None:
+    assert _gap(np.array([1.0, np.nan]), np.array([1.5, np.nan])) == 0.5
+    assert _gap(np.array([1.0, np.nan]), np.array([1.0, 2.0])) == np.inf
 
 
 def test_the_report_is_one_line() -> None:

@@ -84,7 +84,7 @@ class TaskSpec:
     name: str
     upstream_id: str
     kind: int
-    network: Callable[[Config], lanes.Network]
+    network: Callable[..., lanes.Network]
     upstream: Config
     paper: Config
     paper_test: Config = field(default_factory=dict)  # on top of the paper's, for evaluation
@@ -104,7 +104,7 @@ TASKS = {
             "LaneChange",
             "highway-v0",
             records.LANE_CHANGE,
-            lambda config: lanes.highway(config["lanes_count"]),
+            lanes.highway,
             upstream={
                 "lanes_count": 4,
                 "vehicles_count": 50,
@@ -132,7 +132,7 @@ TASKS = {
             "Merge",
             "merge-v0",
             records.MERGE,
-            lambda config: lanes.merge(),
+            lanes.merge,
             upstream={
                 "vehicles_count": 4,  # ours: the fourth is on the ramp
                 "collision_reward": -1,
@@ -152,7 +152,7 @@ TASKS = {
             "Intersection",
             "intersection-v0",
             records.INTERSECTION,
-            lambda config: lanes.intersection(),
+            lanes.intersection,
             upstream={
                 "observation": {"vehicles_count": 15, **_CROSSING},
                 "action": {"lateral": False, "target_speeds": [0, 4.5, 9]},
@@ -179,7 +179,7 @@ TASKS = {
             "TwoWay",
             "two-way-v0",
             records.TWO_WAY,
-            lambda config: lanes.two_way(),
+            lanes.two_way,
             upstream={
                 "scenario": "simple",  # ours: "simple" has upstream's 5 others, "complex" 10
                 "vehicles_count": None,  # ours: any other number; three fifths go our way
@@ -483,7 +483,8 @@ def tables(spec: TaskSpec, config: Config) -> Tables:
     entries = most + 2  # the ego, and Merge's obstacle
     capacity = next(c for c in records.CAPACITIES if c >= entries)
     spawns = np.linspace(0, 80, most) if crossing else np.zeros(1)
-    return Tables(spec.network(config), record, spawns, capacity)
+    shape = {"lanes_count": int(config["lanes_count"])} if "lanes_count" in config else {}
+    return Tables(spec.network(**shape), record, spawns, capacity)
 
 
 def _actions(action: Config) -> list[int]:

@@ -154,6 +154,13 @@ def _frame(simulation: Simulation) -> dict[str, np.ndarray]:
     return frame | {"seen": simulation.seen.copy()}
 
 
+def _gap(theirs: np.ndarray, ours: np.ndarray) -> float:
+    """The largest difference; infinite where one of the two is not a number."""
+    same = (theirs == ours) | (np.isnan(theirs) & np.isnan(ours))
+    apart = np.nan_to_num(np.abs(theirs - ours), nan=np.inf, posinf=np.inf)
+    return float(np.where(same, 0.0, apart).max(initial=0.0))
+
+
 def _compare(
     task: str, seeds: list[int], theirs: dict[str, np.ndarray], ours: dict[str, np.ndarray]
 ) -> Parity:
@@ -170,8 +177,7 @@ def _compare(
             apart = 0.0
             for name in upstream.NUMBERS:
                 who = others if name in ("delta", "timer") else present
-                gap = np.abs(theirs[name][k, t, who] - ours[name][k, t, who])
-                apart = max(apart, float(gap.max(initial=0.0)))
+                apart = max(apart, _gap(theirs[name][k, t, who], ours[name][k, t, who]))
             wrong = sum(
                 int((theirs[name][k, t, :shared] != ours[name][k, t, :shared]).sum())
                 for name in upstream.FLAGS
@@ -180,8 +186,8 @@ def _compare(
                 int(theirs[name][k, t] != ours[name][k, t])
                 for name in ("vehicles", "ego", "terminated", "truncated")
             )
-            sight = float(np.abs(theirs["seen"][k, t] - ours["seen"][k, t]).max())
-            pay = abs(float(theirs["reward"][k, t] - ours["reward"][k, t]))
+            sight = _gap(theirs["seen"][k, t], ours["seen"][k, t])
+            pay = _gap(theirs["reward"][k, t], ours["reward"][k, t])
             state, observation, reward = (
                 max(state, apart),
                 max(observation, sight),
