@@ -72,6 +72,13 @@ def test_compare_ends_in_a_table_and_a_picture(run, tmp_path):
     assert config["config"]["mu0"] == 0.5
 
 
+def test_parity_is_reported(run):
+    code, text, _ = run("parity", "Merge", "--seeds", 1, "--steps", 3)
+    assert code == 0
+    assert "Merge: 1 seeds, 3 steps" in text
+    assert "0 flags differ" in text
+
+
 def test_methods_and_tasks_are_listed(run):
     text = run("methods")[1]
     assert all(name in text for name in METHODS)
@@ -108,6 +115,7 @@ def test_help_teaches(run):
         ("compare dqn --set dqn", "write method.setting=value"),
         ("compare dqn --set dqn.learning_rat=1", "did you mean 'learning_rate'"),
         ("compare dqn --jobs 0", "jobs is 0"),
+        ("parity TwoWays", "did you mean 'TwoWay'"),
         ("methods now", "takes no arguments"),
     ],
 )

@@ -33,6 +33,7 @@ HELP = """\
   policy-inertia train nsac CartPole-v1 --steps 50000     train one policy
   policy-inertia evaluate runs/CartPole-v1-nsac-0         return and oscillation of a policy
   policy-inertia compare dqn sac nsac --env CartPole-v1   methods side by side, over seeds
+  policy-inertia parity TwoWay                            our Highway tasks against highway-env
   policy-inertia methods                                  what can be trained
   policy-inertia tasks                                    on what, and with which settings
 
@@ -239,6 +240,36 @@ def compare(args: list[str]) -> None:
         sys.exit(1)
 
 
+def parity(args: list[str]) -> None:
+    """Compare the Highway simulator with highway-env, step by step."""
+
+    @dataclass(frozen=True)
+    class Parity:
+        tasks: tyro.conf.Positional[tuple[str, ...]] = ()
+        """LaneChange, Merge, Intersection, TwoWay. Default: all four."""
+        seeds: int = 5
+        """Episodes, seeded 0, 1, 2, ..."""
+        steps: int = 30
+        """Policy steps of each, with random actions and on past crashes."""
+
+    parsed = _parse(
+        Parity,
+        args,
+        "parity",
+        "Run highway-env and our simulator from the same seeds with the same actions, in the "
+        "original's configuration, and report the largest differences. Needs highway-env.",
+    )
+    from .envs import highway
+
+    equal = True
+    for task in parsed.tasks or highway.TASKS:
+        result = highway.parity(task, range(parsed.seeds), parsed.steps)
+        out.print(str(result), soft_wrap=True)
+        equal = equal and result.forward <= 1e-9 and not result.flags
+    if not equal:
+        sys.exit(1)
+
+
 def methods(args: list[str]) -> None:
     """List the methods."""
     _no_more("methods", args)
@@ -272,6 +303,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train": train,
     "evaluate": evaluate,
     "compare": compare,
+    "parity": parity,
     "methods": methods,
     "tasks": tasks,
 }
