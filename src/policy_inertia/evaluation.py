@@ -57,7 +57,8 @@ def evaluate(
     """Run whole episodes, the k-th from the k-th seed that `seed` gives; always the same ones.
 
     The episodes are handed to the envs in order and each is run to its end, so short episodes are
-    not favoured. The paper evaluates with sampled actions; `deterministic` takes the best ones.
+    not favoured. The paper evaluates with sampled actions; `deterministic` takes the best ones. Our
+    own policies draw from a generator that `seed` gives as well; seed others yourself.
     """
     if episodes < 1:
         raise InputError(f"episodes is {episodes}: evaluate at least one")
@@ -73,7 +74,7 @@ def evaluate(
         envs.restart(seed_of)
     else:
         envs = Envs(env, min(episodes, 20), seed_of)
-    if hasattr(policy, "seed"):
+    if isinstance(policy, Policy):
         policy.seed(episode_seed(seed, 2**31))
 
     finished: dict[int, Episode] = {}
