@@ -1,4 +1,4 @@
-"""One thread a process: networks this small are slower with more, and a study fills the cores."""
+"""One thread a process: networks this small gain nothing from more, and runs fill the cores."""
 
 from __future__ import annotations
 
