@@ -43,7 +43,8 @@ def train(
 
 
 def default_folder(config: RunConfig) -> Path:
-    return Path("runs") / f"{config.env.replace('/', '-')}-{config.method}-{config.seed}"
+    env = config.env.replace("/", "-").replace(":", "-")
+    return Path("runs") / f"{env}-{config.method}-{config.seed}"
 
 
 def run(

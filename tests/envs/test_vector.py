@@ -75,6 +75,11 @@ def test_compiled_batches_are_single_envs_side_by_side_and_come_back(task):
     assert again.restore(envs.state())
 
 
+def test_env_of_ones_own_package_is_made_by_its_name():
+    envs = Envs("tests.registered:Repeat-v0", 2, lambda i, k: 0)
+    assert [envs.step(np.array([0, t])).reward.tolist() for t in (0, 1)] == [[0, 0], [1, 0]]
+
+
 class Offset(probes.Repeat):
     """Actions 5 and 6, states 3 to 5."""
 
@@ -118,6 +123,7 @@ def offering(action=None, observation=None):
             "Dict.*FlattenObservation",
         ),
         ("CartPole-v11", "did you mean 'CartPole-v1'"),
+        ("TwoWay-v0", "did you mean 'policy_inertia/TwoWay-v0'"),
         ("CartPol-v1", "did you mean 'CartPole-v1'"),
         ("Nowhere/Pong-v5", "the package that offers Nowhere/... is not installed"),
         ("nowhere_pkg:Thing-v0", "there is no env 'nowhere_pkg:Thing-v0'.*package:Id"),

@@ -43,14 +43,14 @@ def make_vector(env: EnvLike, n: int) -> tuple[VectorEnv, Spaces]:
         raise _cannot_make(name_of(env), error) from error
     spaces = Spaces.of(probe.observation_space, probe.action_space, name_of(env))
     probe.close()
-    if isinstance(env, str) and _compiled(env):
+    if isinstance(env, str) and _compiled(probe):
         return gym.make_vec(env, n, vectorization_mode="vector_entry_point"), spaces
     return SyncVectorEnv([one] * n, copy=False, autoreset_mode=AutoresetMode.DISABLED), spaces
 
 
-def _compiled(env: str) -> bool:
+def _compiled(env: gym.Env) -> bool:
     """Whether an env steps a whole batch in one call and leaves the resets to us, seed by seed."""
-    entry: Any = gym.spec(env).vector_entry_point
+    entry: Any = env.spec and env.spec.vector_entry_point
     if isinstance(entry, str):
         entry = gym.envs.registration.load_env_creator(entry)
     mode = getattr(entry, "metadata", {}).get("autoreset_mode")
@@ -64,8 +64,12 @@ def _cannot_make(name: str, error: Exception) -> InputError:
             "installed, or must be named in front, as package:Id"
         )
     if isinstance(error, gym.error.UnregisteredEnv | ModuleNotFoundError):
-        hint = nearest(name, gym.registry) or (
-            ": give a Gymnasium id such as CartPole-v1, or package:Id for one of your own"
+        from . import highway  # noqa: F401 - its tasks may be what was meant
+
+        whole = [known for known in gym.registry if known.endswith(f"/{name}")]
+        hint = f": did you mean '{whole[0]}'?" if whole else nearest(name, gym.registry)
+        hint = (
+            hint or ": give a Gymnasium id such as CartPole-v1, or package:Id for one of your own"
         )
         return InputError(f"there is no env '{name}'{hint}")
     return InputError(f"{name} cannot be made: {str(error).splitlines()[0]}")
