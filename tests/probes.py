@@ -65,6 +65,16 @@ class Both(Probe):
         return float((action == self.previous) == (self.light == 1))
 
 
+class Wage(Probe):
+    """Every step pays what the env was made with."""
+
+    def __init__(self, wage: float = 1.0) -> None:
+        self.wage = wage
+
+    def pay(self, action: int) -> float:
+        return self.wage
+
+
 class TimeLimit(Probe):
     """One unit a step, cut off by a time limit: worth 1 / (1 - gamma) at every step."""
 

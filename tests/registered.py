@@ -2,6 +2,7 @@
 
 import gymnasium as gym
 
-from tests.probes import Repeat
+from tests.probes import Repeat, Wage
 
 gym.register("Repeat-v0", entry_point=Repeat)
+gym.register("Wage-v0", entry_point=Wage)

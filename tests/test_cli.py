@@ -110,6 +110,8 @@ def test_help_teaches(run):
         ("train nsac CartPole-v1 --mu0 1", "must lie in [0, 1)"),
         ("train nsac CartPole-v1 --steps 0", "must be at least 1"),
         ("train nsac CartPole-v1 --out /proc/x", "choose another place"),
+        ("train nsac CartPole-v1 --env-kwargs wage", "write name=value"),
+        ("train dqn policy_inertia/TwoWay-v0 --env-kwargs config.scenari=simple", "scenari"),
         ("evaluate nowhere", "there is no file nowhere"),
         ("compare dqn --set sac.x=1", "is not compared here"),
         ("compare dqn --set dqn", "write method.setting=value"),

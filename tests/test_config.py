@@ -38,8 +38,28 @@ def test_settings_survive_json():
         ({"seed": -1}, "seed is -1"),
         ({"mu": 0.1}, "'mu' is no setting of NestedConfig: did you mean 'mu0'"),
         ({"core": {"temprature": 1}}, "did you mean 'temperature'"),
+        ({"steps": 10.5}, "steps is 10.5: it must be a whole number"),
+        ({"steps": float("inf")}, "steps is inf: it must be a whole number"),
+        ({"mu0": "high"}, "mu0 is 'high': it must be a number"),
+        ({"env_kwargs": "simple"}, "env_kwargs is 'simple': it must be a table"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(changes, says):
     with pytest.raises(InputError, match=says):
         settings("nsac", "CartPole-v1", **changes)
+
+
+def test_task_may_be_tested_otherwise_than_it_is_trained():
+    lane_change = settings("dqn", "policy_inertia/LaneChange-v0")
+    assert (lane_change.env_kwargs, lane_change.test_kwargs) == ({}, {"preset": "paper-test"})
+    kwargs = {"config": {"lanes_count": 3, "duration": 20}}
+    changed = settings(
+        "dqn", "X", env_kwargs=kwargs, eval_env_kwargs={"config": {"duration": 40}, "preset": "p"}
+    )
+    assert changed.test_kwargs == {"config": {"lanes_count": 3, "duration": 40}, "preset": "p"}
+    assert changed.env_kwargs == kwargs
+
+
+def test_whole_numbers_may_be_written_as_floats():
+    assert settings("dqn", "X", steps=1e4, hidden=[32.0]).to_dict()["steps"] == 10_000
+    assert isinstance(settings("dqn", "X", steps=1e4).steps, int)

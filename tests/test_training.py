@@ -12,6 +12,7 @@ from tensorboardX.proto.event_pb2 import Event
 
 from policy_inertia import InputError, Policy, train
 from policy_inertia.config import RunConfig, settings
+from policy_inertia.runs import read_metrics
 from policy_inertia.training import run
 from tests import probes
 from tests.helpers import SHORT, contents
@@ -148,3 +149,20 @@ def test_bad_env_leaves_no_folder_behind(tmp_path):
     with pytest.raises(InputError, match="Discrete"):
         train("sac", "Pendulum-v1", tmp_path / "r")
     assert not (tmp_path / "r").exists()
+
+
+def test_env_is_made_with_its_arguments_in_training_and_in_evaluation(tmp_path):
+    policy = train(
+        "dqn",
+        "tests.registered:Wage-v0",
+        tmp_path / "r",
+        steps=200,
+        eval_every=200,
+        env_kwargs={"wage": 2.0},
+        eval_env_kwargs={"wage": 3.0},
+    )
+    record = read_metrics(tmp_path / "r")[-1]
+    assert (record["rollout/ep_rew_mean"], record["eval/mean_reward"]) == (20.0, 30.0)
+    assert policy.env_kwargs == Policy.load(tmp_path / "r").env_kwargs == {"wage": 3.0}
+    with pytest.raises(InputError, match=r"Wage-v0 cannot be made with .*wages"):
+        train("dqn", "tests.registered:Wage-v0", tmp_path / "s", env_kwargs={"wages": 2.0})

@@ -5,6 +5,7 @@ from .threads import use_one_thread
 use_one_thread()  # before NumPy and JAX are imported
 
 # ruff: noqa: E402
+import dataclasses
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -65,7 +66,7 @@ def main() -> None:
 def train(args: list[str]) -> None:
     """Train one method on one env."""
     from .algorithms import METHODS, find_method
-    from .config import RunConfig, settings
+    from .config import RunConfig, merge, settings
     from .training import default_folder, run
 
     words: list[str] = []
@@ -82,6 +83,10 @@ def train(args: list[str]) -> None:
     @dataclass(frozen=True)
     class Train:
         run: Annotated[RunConfig, tyro.conf.arg(name="")]
+        env_kwargs: tuple[str, ...] = ()
+        """Arguments of the env, such as config.scenario=simple preset=upstream."""
+        eval_env_kwargs: tuple[str, ...] = ()
+        """Those that differ in evaluation."""
         out: Path | None = None
         """Folder for the run. Default: runs/ENV-METHOD-SEED."""
         resume: bool = False
@@ -98,7 +103,14 @@ def train(args: list[str]) -> None:
         "where 'policy-inertia tasks' lists it, else the paper's for Highway.",
         Train(settings(name, env)),
     )
-    config, folder = parsed.run, parsed.out or default_folder(parsed.run)
+    config = dataclasses.replace(
+        parsed.run,
+        env_kwargs=_assigned("--env-kwargs", parsed.env_kwargs),
+        eval_env_kwargs=merge(
+            parsed.run.eval_env_kwargs, _assigned("--eval-env-kwargs", parsed.eval_env_kwargs)
+        ),
+    )
+    folder = parsed.out or default_folder(config)
     with training_progress(config.steps, parsed.quiet) as watch:
         run(config, folder, resume=parsed.resume, progress=watch, warn=warn)
     result = json.loads((folder / "result.json").read_text())
@@ -117,7 +129,9 @@ def evaluate(args: list[str]) -> None:
         policy: tyro.conf.Positional[Path]
         """A run folder, or a policy file."""
         env: str | None = None
-        """Gymnasium id. Default: the env that it was trained on."""
+        """Gymnasium id. Default: the env that it was trained on, with its arguments."""
+        env_kwargs: tuple[str, ...] = ()
+        """Arguments of the env, such as config.scenario=simple; on top of those of its training."""
         episodes: int = 20
         """How many episodes to run."""
         seed: int = 0
@@ -137,12 +151,15 @@ def evaluate(args: list[str]) -> None:
         "Run a trained policy for whole episodes, with sampled actions (as in the paper) and with "
         "the most probable ones, and without its inertia controller if it has one.",
     )
+    from .config import merge
     from .evaluation import evaluate as measure
     from .policy import Policy
 
     path = parsed.policy
     policy = Policy.load(path / "best.safetensors" if parsed.best and path.is_dir() else path)
-    env = parsed.env or policy.task
+    env, kwargs = parsed.env or policy.task, _assigned("--env-kwargs", parsed.env_kwargs)
+    if env == policy.task:
+        kwargs = merge(policy.env_kwargs, kwargs)
     variants = [("sampled", policy, False), ("greedy", policy, True)]
     if policy.nested:
         variants.append(("core, sampled", policy.core(), False))
@@ -151,7 +168,7 @@ def evaluate(args: list[str]) -> None:
         variants.append((f"hysteresis {tau:g}, sampled", filtered, False))
         variants.append((f"hysteresis {tau:g}, greedy", filtered, True))
     found = {
-        label: measure(p, env, parsed.episodes, parsed.seed, greedy).summary()
+        label: measure(p, env, parsed.episodes, parsed.seed, greedy, kwargs).summary()
         for label, p, greedy in variants
     }
     if parsed.json:
@@ -327,26 +344,33 @@ def _no_more(command: str, args: Sequence[str]) -> None:
         raise InputError(f"'{command}' takes no arguments, but '{args[0]}' was given: leave it out")
 
 
-def _overrides(texts: Sequence[str], known: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """'nsac.core.temperature=0.05' as {'nsac': {'core': {'temperature': 0.05}}}."""
-    found: dict[str, dict[str, Any]] = {}
+def _assigned(flag: str, texts: Sequence[str]) -> dict[str, Any]:
+    """'config.scenario=simple' as {'config': {'scenario': 'simple'}}; values are JSON."""
+    found: dict[str, Any] = {}
     for text in texts:
         path, equals, value = text.partition("=")
         *parents, name = path.split(".")
-        if not equals or not parents:
-            raise InputError(f"--set {text}: write method.setting=value, such as nsac.mu0=0.1")
-        if parents[0] not in known:
-            raise InputError(f"--set {text}: '{parents[0]}' is not compared here")
+        if not equals or not all((*parents, name)):
+            raise InputError(f"{flag} {text}: write name=value, or group.name=value")
         place: dict[str, Any] = found
         for parent in parents:
             place = place.setdefault(parent, {})
         try:
             place[name] = json.loads(value.lower() if value in ("True", "False") else value)
         except ValueError:
-            raise InputError(
-                f"--set {text}: '{value}' is no number, true, false or list of these"
-            ) from None
+            place[name] = value
     return found
+
+
+def _overrides(texts: Sequence[str], known: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """'nsac.core.temperature=0.05' as {'nsac': {'core': {'temperature': 0.05}}}."""
+    for text in texts:
+        method, dot, _ = text.partition("=")[0].partition(".")
+        if not dot:
+            raise InputError(f"--set {text}: write method.setting=value, such as nsac.mu0=0.1")
+        if method not in known:
+            raise InputError(f"--set {text}: '{method}' is not compared here")
+    return _assigned("--set", texts)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import tyro
 
 from .algorithms import Config, NestedConfig, config_from_dict, find_method, override
-from .envs import TASKS
+from .envs import TASKS, Task
 from .types import InputError, refuse_outside
 
 
@@ -20,6 +20,10 @@ class RunConfig:
     method: Annotated[str, tyro.conf.Suppress]  # on the command line these two are words
     env: Annotated[str, tyro.conf.Suppress]
     config: Annotated[Config, tyro.conf.arg(name="")]  # its settings are flags without a prefix
+    env_kwargs: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
+    """The env's own arguments, which `gym.make` takes by name."""
+    eval_env_kwargs: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
+    """Those of them that differ in evaluation."""
     steps: int = 50_000
     """Primitive environment steps to train for, over all envs together."""
     seed: int = 0
@@ -63,12 +67,29 @@ class RunConfig:
                 "by its inertia, so leave repeats at 1, or choose dqn-repeat or sac-repeat"
             )
 
+    @property
+    def test_kwargs(self) -> dict[str, Any]:
+        """The env's arguments in evaluation."""
+        return merge(self.env_kwargs, self.eval_env_kwargs)
+
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> RunConfig:
         return config_from_dict(settings(values["method"], values["env"]), values)
+
+
+def merge(values: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """`values` with `changes` on top; dicts in them are merged in the same way."""
+    both = {k: v for k, v in values.items() if isinstance(v, dict)}
+    return {
+        **values,
+        **{
+            k: merge(both[k], v) if k in both and isinstance(v, dict) else v
+            for k, v in changes.items()
+        },
+    }
 
 
 def settings(name: str, env: str, **changes: Any) -> RunConfig:
@@ -78,13 +99,13 @@ def settings(name: str, env: str, **changes: Any) -> RunConfig:
     a nested method is changed with `core={...}`.
     """
     row = find_method(name)
-    known = TASKS[env].settings if env in TASKS else {}
+    task = TASKS.get(env, Task(""))
     config = override(
-        RunConfig(name, env, row.config, repeats=row.repeats, penalty=row.penalty), known
+        RunConfig(name, env, row.config, repeats=row.repeats, penalty=row.penalty), task.settings
     )
-    own = {field.name for field in dataclasses.fields(RunConfig)}
-    of_run = {k: v for k, v in changes.items() if k in own}
-    of_method = {k: v for k, v in changes.items() if k not in own}
+    config = dataclasses.replace(config, eval_env_kwargs=task.eval_env_kwargs)
+    own = {field.name for field in dataclasses.fields(RunConfig)} - {"config"}
+    of_method = {k: v for k, v in changes.items() if k not in own | {"config"}}
     if of_method:
-        of_run["config"] = config_from_dict(config.config, of_method)
-    return dataclasses.replace(config, **of_run)
+        changes = {"config": config_from_dict(config.config, of_method), **changes}
+    return config_from_dict(config, {k: v for k, v in changes.items() if k not in of_method})

@@ -53,12 +53,14 @@ def evaluate(
     episodes: int = 20,
     seed: int = 0,
     deterministic: bool = False,
+    env_kwargs: dict[str, Any] | None = None,
 ) -> Evaluation:
     """Run whole episodes, the k-th from the k-th seed that `seed` gives; always the same ones.
 
     The episodes are handed to the envs in order and each is run to its end, so short episodes are
     not favoured. The paper evaluates with sampled actions; `deterministic` takes the best ones. Our
     own policies draw from a generator that `seed` gives as well; seed others yourself.
+    `env_kwargs` are the env's own arguments.
     """
     if episodes < 1:
         raise InputError(f"episodes is {episodes}: evaluate at least one")
@@ -73,7 +75,7 @@ def evaluate(
         envs = env
         envs.restart(seed_of)
     else:
-        envs = Envs(env, min(episodes, 20), seed_of)
+        envs = Envs(env, min(episodes, 20), seed_of, env_kwargs)
     if isinstance(policy, Policy):
         policy.seed(episode_seed(seed, 2**31))
 

@@ -45,6 +45,7 @@ class Policy:
         repeats: tuple[int, ...] = (1,),
         hysteresis: float | None = None,
         task: str = "",
+        env_kwargs: dict[str, Any] | None = None,
     ) -> None:
         if hysteresis is not None and not hysteresis >= 0:
             raise InputError(f"hysteresis is {hysteresis}: give a threshold of 0 or more")
@@ -55,6 +56,7 @@ class Policy:
             )
         self.method, self.config, self.spaces, self.params = method, config, spaces, params
         self.repeats, self.hysteresis, self.task = repeats, hysteresis, task
+        self.env_kwargs = env_kwargs or {}
         self._apply = build(config, _choice_spec(spaces, repeats)).apply
         self._rng = np.random.default_rng()
 
@@ -138,6 +140,7 @@ class Policy:
             self.repeats,
             self.hysteresis,
             self.task,
+            self.env_kwargs,
         )
 
     def with_hysteresis(self, tau: float) -> Policy:
@@ -147,7 +150,14 @@ class Policy:
         plus `tau` is taken. `tau=0` leaves a greedy policy as it is.
         """
         return Policy(
-            self.method, self.config, self.spaces, self.params, self.repeats, tau, self.task
+            self.method,
+            self.config,
+            self.spaces,
+            self.params,
+            self.repeats,
+            tau,
+            self.task,
+            self.env_kwargs,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -160,6 +170,7 @@ class Policy:
             "repeats": self.repeats,
             "hysteresis": self.hysteresis,
             "task": self.task,
+            "env_kwargs": self.env_kwargs,
         }
         write_arrays(Path(path), flatten(self.params, "policy"), about)
 
@@ -186,7 +197,14 @@ class Policy:
         shapes = jax.eval_shape(lambda: algorithm.acting(algorithm.init(np.random.default_rng())))
         params = unflatten(shapes, arrays, "policy", path)
         return cls(
-            about["method"], config, spaces, params, repeats, about["hysteresis"], about["task"]
+            about["method"],
+            config,
+            spaces,
+            params,
+            repeats,
+            about["hysteresis"],
+            about["task"],
+            about["env_kwargs"],
         )
 
     def _batch(self, observation: Array) -> tuple[np.ndarray, bool]:

@@ -81,7 +81,12 @@ class Session:
 
     def __init__(self, config: RunConfig, env: EnvLike) -> None:
         self.config = config
-        self.envs = Envs(env, config.envs, lambda i, k: episode_seed(config.seed, TRAINING, i, k))
+        self.envs = Envs(
+            env,
+            config.envs,
+            lambda i, k: episode_seed(config.seed, TRAINING, i, k),
+            config.env_kwargs,
+        )
         self.spaces: Spaces = self.envs.spaces
         choices = self.spaces.n_actions * len(config.repeats)
         self.spec = self.spaces.spec._replace(n_actions=choices)
@@ -150,7 +155,13 @@ class Session:
         """The policy as it acts now, without the exploration."""
         c = self.config
         return Policy(
-            c.method, c.config, self.spaces, self.learner.snapshot(), c.repeats, task=c.env
+            c.method,
+            c.config,
+            self.spaces,
+            self.learner.snapshot(),
+            c.repeats,
+            task=c.env,
+            env_kwargs=c.test_kwargs,
         )
 
     def figures(self) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _run(
         best = -np.inf if best is None else best
     folder.rewind(size, session.step if saved is not None else None)
 
-    slots = Envs(env, min(config.eval_episodes, 20), lambda i, k: 0)
+    slots = Envs(env, min(config.eval_episodes, 20), lambda i, k: 0, config.test_kwargs)
     started = last_save = time.perf_counter()
     first_step, figures = session.step, dict[str, Any]()
 

@@ -98,12 +98,27 @@ def config_from_dict(template: Any, values: dict[str, Any]) -> Any:
             raise InputError(
                 f"'{name}' is no setting of {type(template).__name__}{nearest(name, known)}"
             )
-    changes = {
-        name: config_from_dict(known[name], value)
-        if dataclasses.is_dataclass(known[name])
-        else tuple(value)
-        if isinstance(known[name], tuple)
-        else value
-        for name, value in values.items()
-    }
-    return dataclasses.replace(template, **changes)
+    return dataclasses.replace(
+        template, **{name: _fitting(name, known[name], value) for name, value in values.items()}
+    )
+
+
+def _fitting(name: str, like: Any, value: Any) -> Any:
+    """`value` as what stands for it in files has come to be: of the same kind as `like`."""
+    if dataclasses.is_dataclass(like) and isinstance(value, dict):
+        return config_from_dict(like, value)
+    if dataclasses.is_dataclass(like) and isinstance(value, type(like)):
+        return value
+    if isinstance(like, tuple) and isinstance(value, list | tuple):
+        return tuple(_fitting(name, like[0], item) for item in value) if like else tuple(value)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(like, bool) or not isinstance(like, int | float):
+        fits = like is None or isinstance(value, type(like))
+    else:
+        fits = number and (isinstance(like, float) or float(value).is_integer())
+        value = int(value) if fits and isinstance(like, int) else value
+    if not fits:
+        kind = {int: "a whole number", float: "a number", bool: "true or false", dict: "a table"}
+        expected = kind.get(type(like), f"of the kind of {like!r}")
+        raise InputError(f"{name} is {value!r}: it must be {expected}")
+    return value

@@ -27,11 +27,13 @@ __all__ = [
 class Task:
     """What we know of a task: a line about it, and settings that work, by the config's class.
 
-    Where nothing is listed, the paper's settings for Highway are the defaults.
+    Where nothing is listed, the paper's settings for Highway are the defaults. Where the task is
+    tested otherwise than it is trained, `eval_env_kwargs` are the env's arguments then.
     """
 
     about: str
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    eval_env_kwargs: dict[str, Any] = field(default_factory=dict)
 
 
 _CLASSIC = {
@@ -47,7 +49,9 @@ _CLASSIC = {
 
 TASKS: dict[str, Task] = {
     "CartPole-v1": Task("balance a pole on a cart: push left or right; at most 500", _CLASSIC),
-    "policy_inertia/LaneChange-v0": Task("drive fast on a highway with four lanes"),
+    "policy_inertia/LaneChange-v0": Task(
+        "drive fast on a highway with four lanes", eval_env_kwargs={"preset": "paper-test"}
+    ),
     "policy_inertia/Merge-v0": Task("let a car on the ramp merge"),
     "policy_inertia/Intersection-v0": Task("turn left at a crossing without lights"),
     "policy_inertia/TwoWay-v0": Task("overtake against oncoming traffic"),

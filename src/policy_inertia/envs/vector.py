@@ -18,7 +18,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from ..types import InputError, nearest
 from .spaces import Spaces
 
-EnvLike = str | Callable[[], gym.Env]
+EnvLike = str | Callable[..., gym.Env]
 
 
 def name_of(env: EnvLike) -> str:
@@ -28,23 +28,37 @@ def name_of(env: EnvLike) -> str:
     return getattr(env, "__name__", type(env).__name__).strip("<>")  # <lambda> is no file name
 
 
-def make_vector(env: EnvLike, n: int) -> tuple[VectorEnv, Spaces]:
-    """`n` copies of an env, given by its Gymnasium id or by a function that makes one."""
+def make_vector(
+    env: EnvLike, n: int, kwargs: dict[str, Any] | None = None
+) -> tuple[VectorEnv, Spaces]:
+    """`n` copies of an env, given by its Gymnasium id or by a function that makes one.
+
+    `kwargs` are the env's own arguments, which `gym.make` or the function takes by name.
+    """
+    kwargs = kwargs or {}
     if isinstance(env, str) and env.startswith("policy_inertia/"):
         from . import highway  # noqa: F401 - importing it registers the tasks
 
     def one() -> gym.Env:
         # the checker costs more than many envs' own step, and warns about what we test ourselves
-        return gym.make(env, disable_env_checker=True) if isinstance(env, str) else env()
+        if isinstance(env, str):
+            return gym.make(env, disable_env_checker=True, **kwargs)
+        return env(**kwargs)
 
     try:
         probe = one()
     except (gym.error.Error, ImportError) as error:
         raise _cannot_make(name_of(env), error) from error
+    except TypeError as error:
+        if not kwargs:
+            raise
+        raise InputError(
+            f"{name_of(env)} cannot be made with {kwargs}: {str(error).splitlines()[0]}"
+        ) from error
     spaces = Spaces.of(probe.observation_space, probe.action_space, name_of(env))
     probe.close()
     if isinstance(env, str) and _compiled(probe):
-        return gym.make_vec(env, n, vectorization_mode="vector_entry_point"), spaces
+        return gym.make_vec(env, n, vectorization_mode="vector_entry_point", **kwargs), spaces
     return SyncVectorEnv([one] * n, copy=False, autoreset_mode=AutoresetMode.DISABLED), spaces
 
 
@@ -97,9 +111,15 @@ def episode_seed(*key: int) -> int:
 class Envs:
     """N envs; `obs` is what to act on next. `seed_of(i, k)` seeds env i's k-th episode."""
 
-    def __init__(self, env: EnvLike, n: int, seed_of: Callable[[int, int], int]) -> None:
+    def __init__(
+        self,
+        env: EnvLike,
+        n: int,
+        seed_of: Callable[[int, int], int],
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
         self.name = name_of(env)
-        self.vector, self.spaces = make_vector(env, n)
+        self.vector, self.spaces = make_vector(env, n, kwargs)
         self.seed_of = seed_of
         self.n = n
         self.restart()
