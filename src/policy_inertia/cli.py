@@ -7,6 +7,7 @@ use_one_thread()  # before NumPy and JAX are imported
 # ruff: noqa: E402
 import dataclasses
 import json
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +22,10 @@ from .display import (
     comparison_progress,
     comparison_table,
     complain,
+    counting,
     out,
     show,
+    study_progress,
     training_progress,
     warn,
 )
@@ -34,6 +37,7 @@ HELP = """\
   policy-inertia train nsac CartPole-v1 --steps 50000     train one policy
   policy-inertia evaluate runs/CartPole-v1-nsac-0         return and oscillation of a policy
   policy-inertia compare dqn sac nsac --env CartPole-v1   methods side by side, over seeds
+  policy-inertia study paper                              the paper's experiments, or your own
   policy-inertia parity TwoWay                            our Highway tasks against highway-env
   policy-inertia methods                                  what can be trained
   policy-inertia tasks                                    on what, and with which settings
@@ -257,6 +261,90 @@ def compare(args: list[str]) -> None:
         sys.exit(1)
 
 
+def study(args: list[str]) -> None:
+    """Carry out a study, or go on with it."""
+
+    @dataclass(frozen=True)
+    class Study:
+        study: tyro.conf.Positional[str]
+        """'paper' for all experiments of the paper, or a TOML file with one of your own."""
+        only: tuple[str, ...] = ()
+        """Some of its experiments, by name."""
+        out: Path | None = None
+        """Folder for the runs and the report. Default: runs/STUDY."""
+        scale: float = 1.0
+        """Shorten everything by this factor, such as 0.01 to try it out."""
+        seeds: int | None = None
+        """Seeds 0, 1, ...: how many. Default: the study's own."""
+        dry_run: bool = False
+        """Run nothing: list the runs, with the time they will take from a short calibration."""
+        jobs: int | None = None
+        """Runs at a time. Default: one for each core."""
+        ray: str | None = None
+        """Run on the Ray cluster at this address (alone: the one that RAY_ADDRESS names or that
+        runs on this machine). All nodes must share the folder."""
+        quiet: bool = False
+        """No progress bars but a line for each run."""
+
+    if "--ray" in args:
+        at = args.index("--ray") + 1
+        if at == len(args) or args[at].startswith("-"):
+            args = [*args[:at], "auto", *args[at:]]
+    parsed = _parse(
+        Study,
+        args,
+        "study",
+        "Carry out many runs as one study: one process a core, or a Ray cluster. Stop it whenever "
+        "you like; the same command goes on from there.",
+    )
+    from . import study as studies
+
+    plan = studies.find_study(parsed.study).only(parsed.only).scaled(parsed.scale)
+    if parsed.seeds is not None:
+        plan = dataclasses.replace(plan, seeds=tuple(range(parsed.seeds)))
+    folder = parsed.out or Path("runs") / plan.name
+    if parsed.dry_run:
+        _dry_run(plan, folder, parsed.jobs)
+        return
+    if parsed.ray:
+        from .study.cluster import RayPool
+
+        pool: Any = RayPool(parsed.ray)
+    else:
+        pool = studies.Workers(parsed.jobs)
+    command = shlex.join(["policy-inertia", "study", *args])
+    with study_progress(parsed.quiet) as watch:
+        found = studies.run_study(plan, folder, pool, watch, command)
+    for run, error in found.failed:
+        warn(f"{run} failed twice: {error}")
+    out.print(f"All of it is in {folder}", soft_wrap=True)
+    if found.failed:
+        sys.exit(1)
+
+
+def _dry_run(plan: Any, folder: Path, jobs: int | None) -> None:
+    from .study import Workers
+    from .study.calibration import estimate
+    from .study.runner import done
+
+    runs = [r for r in plan.runs(folder) if not done(r)]
+    with counting("timing each kind of run", len(runs)) as watch:
+        seconds = estimate(runs, watch=watch)
+    lines: dict[str, list[float]] = {}
+    for r, s in zip(runs, seconds, strict=True):
+        lines.setdefault(r.label.rpartition(", seed")[0], []).append(s)
+    table = Table("runs", "seeds", "minutes, on one core", box=None, title_justify="left")
+    for label, each in lines.items():
+        table.add_row(label, str(len(each)), f"{sum(each) / 60:.1f}")
+    out.print(table)
+    processes = Workers(jobs).jobs
+    out.print(
+        f"{len(runs)} runs to do, about {sum(seconds) / 3600:.1f} hours on one core, "
+        f"{sum(seconds) / 3600 / processes:.1f} in {processes} processes",
+        soft_wrap=True,
+    )
+
+
 def parity(args: list[str]) -> None:
     """Compare the Highway simulator with highway-env, step by step."""
 
@@ -320,6 +408,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train": train,
     "evaluate": evaluate,
     "compare": compare,
+    "study": study,
     "parity": parity,
     "methods": methods,
     "tasks": tasks,

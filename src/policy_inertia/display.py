@@ -14,6 +14,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from .comparison import Row, Run
+    from .study.plan import Run as StudyRun
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -102,6 +103,14 @@ def _bars() -> Progress:
 
 
 @contextlib.contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
+    """A bar for a few things that take seconds each; called with how many of how many are done."""
+    with _bars() as bars:
+        task = bars.add_task(what, total=total, news="")
+        yield lambda i, n: bars.update(task, completed=i, total=n)
+
+
+@contextlib.contextmanager
 def training_progress(steps: int, quiet: bool) -> Iterator[Callable[..., None]]:
     """A bar with steps/s, return and oscillation; or a line for each evaluation."""
     last = -1
@@ -158,5 +167,52 @@ def comparison_progress(quiet: bool) -> Iterator[Callable[[list[Run]], None]]:
                 if r.step or r.done:
                     step = min(r.step, r.config.steps) if not r.done else r.config.steps
                     bars.update(tasks[r.path], completed=step, news=news)
+
+        yield watch
+
+
+@contextlib.contextmanager
+def study_progress(quiet: bool) -> Iterator[Callable[[Sequence[StudyRun]], None]]:
+    """The whole study with its remaining time, and a row for each run under way; or lines."""
+    if quiet or not out.is_terminal:
+        announced: set[tuple[Path, str]] = set()
+
+        def lines(runs: Sequence[StudyRun]) -> None:
+            ended = sum(r.state in ("done", "failed") for r in runs)
+            for r in runs:
+                told = "failed once" if r.error and r.state == "waiting" else r.state
+                if (
+                    told not in ("waiting", "running")
+                    and r.tries
+                    and (r.path, told) not in announced
+                ):
+                    announced.add((r.path, told))
+                    text = _news(r.figures) if told == "done" else f"{told}: {r.error}"
+                    out.print(f"{ended}/{len(runs)}  {r.label}  {text}", soft_wrap=True)
+
+        yield lines
+        return
+    with _bars() as bars:
+        whole = bars.add_task("all runs", total=1, news="")
+        rows: dict[Path, TaskID] = {}
+
+        def watch(runs: Sequence[StudyRun]) -> None:
+            counts = {s: sum(r.state == s for r in runs) for s in ("done", "failed")}
+            failed = f", {counts['failed']} failed" if counts["failed"] else ""
+            bars.update(
+                whole,
+                total=sum(r.config.steps for r in runs),
+                completed=sum(
+                    r.config.steps if r.state in ("done", "failed") else r.step for r in runs
+                ),
+                news=f"{counts['done']} of {len(runs)} runs{failed}",
+            )
+            for r in runs:
+                if r.state == "running" and r.path not in rows:
+                    rows[r.path] = bars.add_task(r.label, total=r.config.steps, news="starting")
+                elif r.state != "running" and r.path in rows:
+                    bars.remove_task(rows.pop(r.path))
+                if r.path in rows and r.step:
+                    bars.update(rows[r.path], completed=r.step, news=_news(r.figures))
 
         yield watch

@@ -1,0 +1,108 @@
+import pytest
+
+from policy_inertia import InputError
+from policy_inertia.study import find_study, load_study
+
+WHOLE = """
+title = "Mine"
+about = "what for"
+seeds = [3, 5]
+steps = 2_000
+hysteresis = [0.1]
+settings = { envs = 4 }
+
+[methods.DQN]
+method = "dqn"
+[methods."NSAC, bounded"]
+method = "nsac"
+mu0 = 0.2
+core.temperature = 0.05
+
+[tasks."Two-Way"]
+env = "policy_inertia/TwoWay-v0"
+env_kwargs.config.scenario = "simple"
+[tasks.CartPole-v1]
+
+[[experiments]]
+name = "one"
+title = "The first"
+methods = ["DQN"]
+tasks = ["CartPole-v1"]
+hysteresis = []
+[[experiments]]
+name = "two"
+ablation = true
+"""
+
+
+def test_file_says_all_that_a_study_can_hold(tmp_path):
+    (tmp_path / "mine.toml").write_text(WHOLE)
+    study = find_study(str(tmp_path / "mine.toml"))
+    assert (study.name, study.title, study.about, study.seeds) == (
+        "mine",
+        "Mine",
+        "what for",
+        (3, 5),
+    )
+    one, two = study.experiments
+    assert [(x.label, x.task.name) for x in one.lines] == [("DQN", "CartPole-v1")]
+    assert (one.title, one.ablation, one.hysteresis) == ("The first", False, ())
+    assert [(x.label, x.task.name) for x in two.lines] == [
+        ("DQN", "Two-Way"),
+        ("NSAC, bounded", "Two-Way"),
+        ("DQN", "CartPole-v1"),
+        ("NSAC, bounded", "CartPole-v1"),
+    ]
+    assert (two.ablation, two.hysteresis) == (True, (0.1,))
+    config = two.lines[1].config(study.settings, 3)
+    assert (config.steps, config.envs, config.config.mu0) == (2_000, 4, 0.2)
+    assert config.config.core.temperature == 0.05
+    assert config.env_kwargs == {"config": {"scenario": "simple"}}
+
+
+def test_short_form_is_names_alone(tmp_path):
+    (tmp_path / "s.toml").write_text('methods = ["dqn"]\ntasks = ["CartPole-v1"]\nseeds = 2')
+    study = load_study(tmp_path / "s.toml")
+    assert study.seeds == (0, 1)
+    assert [(e.name, [x.label for x in e.lines]) for e in study.experiments] == [("s", ["dqn"])]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("methds = []", "'methds' is no key of a study: did you mean 'methods'"),
+        ("methods = [", "is no valid TOML"),
+        ('tasks = ["CartPole-v1"]', "methods is None: list names"),
+        ('methods = ["dqm"]\ntasks = ["X"]', "did you mean 'dqn'"),
+        ('methods = ["dqn"]\ntasks = []', "tasks is .*list names"),
+        ('methods.a = {method = "nsac", mu = 1}\ntasks = ["X"]', "did you mean 'mu0'"),
+        ('methods.a = {method = "nsac", mu0 = "x"}\ntasks = ["X"]', "mu0 is 'x'"),
+        ('methods = ["dqn"]\ntasks = ["X"]\nsteps = "many"', "steps is 'many'"),
+        ('methods = ["dqn"]\ntasks = ["X"]\nseeds = [1, 1]', "seed 1 is given twice"),
+        ('methods = ["dqn"]\ntasks = ["X"]\nseeds = "all"', "different whole numbers"),
+        ('methods = ["dqn"]\ntasks = ["X"]\n[[experiments]]\ntitle = "t"', "has no name"),
+        (
+            'methods = ["dqn"]\ntasks = ["X"]\n[[experiments]]\nname = "t"\nmethods = ["dqm"]',
+            "names 'dqm'.*did you mean 'dqn'",
+        ),
+        (
+            'methods.a = {method = "nsac", repeats = [1, 2]}\ntasks = ["X"]',
+            "holds its actions by its inertia",
+        ),
+    ],
+)
+def test_mistakes_in_a_file_are_one_sentence(text, says, tmp_path):
+    (tmp_path / "s.toml").write_text(text)
+    with pytest.raises(InputError, match=says) as told:
+        load_study(tmp_path / "s.toml")
+    assert "\n" not in str(told.value)
+
+
+def test_unknown_studies_and_unreadable_files(tmp_path):
+    with pytest.raises(InputError, match="did you mean 'paper'"):
+        find_study("papr")
+    with pytest.raises(InputError, match="cannot be read"):
+        find_study(str(tmp_path / "none.toml"))
+    (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="cannot be read"):
+        find_study(str(tmp_path / "b.toml"))
