@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test test-slow lint benchmark benchmark-simulator clean
+.PHONY: demo test test-slow lint benchmark benchmark-simulator benchmark-studies clean
 
 demo: $(VENV)/.core  ## train DQN, SAC and NSAC side by side; a table and a picture in runs/demo
 	$(BIN)/policy-inertia compare dqn sac nsac --env CartPole-v1 --steps 60000 --hysteresis 0.5 \
@@ -22,6 +22,9 @@ lint: $(VENV)/.test
 
 benchmark: $(VENV)/.core .venv-peers/.done  ## our learner beside other libraries
 	$(BIN)/python benchmarks/learner.py --peers .venv-peers/bin/python
+
+benchmark-studies: $(VENV)/.core  ## what the study runner itself costs
+	$(BIN)/python benchmarks/studies.py
 
 benchmark-simulator: $(VENV)/.test  ## our Highway tasks beside highway-env
 	$(BIN)/python benchmarks/simulator.py
