@@ -1,3 +1,4 @@
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -16,6 +17,10 @@ class Steps(probes.Probe):
     def step(self, action):
         obs, _, terminated, truncated, _ = super().step(action)
         return obs, 1.0, terminated, truncated, {"crashed": self.length > 15}
+
+
+class Endless(probes.Probe):
+    length = 10**9
 
 
 class Alternate:
@@ -84,3 +89,11 @@ def test_time_limits_are_not_terminations():
 def test_no_episodes_are_refused():
     with pytest.raises(InputError, match="at least one"):
         evaluate(Alternate(), Steps, 0)
+
+
+def test_env_without_a_time_limit_does_not_evaluate_for_ever(monkeypatch):
+    monkeypatch.setattr("policy_inertia.evaluation.LONGEST", 50)
+    policy = Alternate()
+    with pytest.raises(InputError, match="has not ended after 50 steps: give the env a time limit"):
+        evaluate(policy, Endless, 2)
+    assert evaluate(policy, lambda: gym.wrappers.TimeLimit(Endless(), 40), 2).episodes

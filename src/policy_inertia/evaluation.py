@@ -14,6 +14,9 @@ from .policy import Policy
 from .types import InputError
 
 
+LONGEST = 100_000  # steps of an episode; one that goes on has no time limit
+
+
 class Predictor(Protocol):
     """Anything that acts as Stable-Baselines3's policies do."""
 
@@ -88,6 +91,11 @@ def evaluate(
         asked = numbers < episodes  # the envs that are done go on with episodes that do not count
         seen.append((envs.obs[asked], previous[asked]))
         taken = list(envs.actions)  # before a reset renews them
+        if max(map(len, taken)) >= LONGEST:
+            raise InputError(
+                f"an episode of {envs.name} has not ended after {LONGEST:,} steps: give the env a "
+                "time limit, such as --env-kwargs max_episode_steps=1000"
+            )
         observation = envs.spaces.decode(envs.obs)
         actions, state = policy.predict(observation, state, previous < 0, deterministic)
         actions = np.asarray(actions) - envs.spaces.first_action
