@@ -13,7 +13,6 @@ from .metrics import Episode, summarise
 from .policy import Policy
 from .types import InputError
 
-
 LONGEST = 100_000  # steps of an episode; one that goes on has no time limit
 
 
