@@ -23,3 +23,14 @@ def finished(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "run"
     train("sac", "CartPole-v1", out, **SHORT)
     return out
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory) -> Path:
+    """A DQN that has seen a little of Two-Way."""
+    from policy_inertia import train
+
+    out = tmp_path_factory.mktemp("runs") / "two-way"
+    name = "policy_inertia/TwoWay-v0"
+    train("dqn", name, out, steps=3_000, eval_every=1_500, eval_episodes=4, final_episodes=4)
+    return out

@@ -100,9 +100,28 @@ def test_a_task_is_known_by_each_of_its_names() -> None:
         assert task_named(name) is TASKS["Merge"]
 
 
-def test_settings_about_drawing_are_accepted() -> None:
+def test_settings_about_drawing_are_kept_where_given() -> None:
     full = configuration(TASKS["Merge"], {"screen_width": 300, "manual_control": False})
-    assert "screen_width" not in full
+    assert full["screen_width"] == 300
+    assert "screen_height" not in full
+    assert "manual_control" not in full
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"screen_width": 0}, "screen_width must be a whole number from 16 to 8192, got 0"),
+        ({"screen_height": 1e9}, "screen_height"),
+        ({"scaling": -1}, "scaling"),
+        ({"centering_position": [0.5]}, "centering_position must be two shares"),
+        ({"centering_position": [0.5, "x"]}, "centering_position"),
+        ({"real_time_rendering": 1}, "real_time_rendering must be True or False"),
+        ({"offscreen_rendering": "yes"}, "offscreen_rendering must be True or False"),
+    ],
+)
+def test_a_bad_setting_about_drawing_is_refused(config: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        configuration(TASKS["Merge"], config)
 
 
 def test_presets_are_not_shared_between_envs() -> None:

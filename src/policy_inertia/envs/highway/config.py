@@ -21,8 +21,8 @@ from .vehicles import LENGTH
 
 Config = dict[str, Any]
 
-# of highway-env's configuration, what is about drawing: accepted, and of no effect here
-_DRAWING = (
+# of highway-env's configuration, what is about drawing: kept where it is given, for rendering
+DRAWING = (
     "screen_width",
     "screen_height",
     "centering_position",
@@ -83,6 +83,7 @@ class TaskSpec:
 
     name: str
     upstream_id: str
+    upstream_class: str  # "module:name", as Gymnasium has it
     kind: int
     network: Callable[..., lanes.Network]
     upstream: Config
@@ -103,6 +104,7 @@ TASKS = {
         TaskSpec(
             "LaneChange",
             "highway-v0",
+            "highway_env.envs.highway_env:HighwayEnv",
             records.LANE_CHANGE,
             lanes.highway,
             upstream={
@@ -131,6 +133,7 @@ TASKS = {
         TaskSpec(
             "Merge",
             "merge-v0",
+            "highway_env.envs.merge_env:MergeEnv",
             records.MERGE,
             lanes.merge,
             upstream={
@@ -151,6 +154,7 @@ TASKS = {
         TaskSpec(
             "Intersection",
             "intersection-v0",
+            "highway_env.envs.intersection_env:IntersectionEnv",
             records.INTERSECTION,
             lanes.intersection,
             upstream={
@@ -178,6 +182,7 @@ TASKS = {
         TaskSpec(
             "TwoWay",
             "two-way-v0",
+            "highway_env.envs.two_way_env:TwoWayEnv",
             records.TWO_WAY,
             lanes.two_way,
             upstream={
@@ -222,14 +227,14 @@ def configuration(spec: TaskSpec, config: Config | None = None, preset: str = "p
     }[preset]
     for layer in (*layers, config or {}):
         for key, value in layer.items():
-            if layer is config and key not in full and key not in _DRAWING and key not in _FIXED:
+            if layer is config and key not in full and key not in DRAWING and key not in _FIXED:
                 known = [*full, *_FIXED]
                 raise InputError(f"{spec.name} has no setting '{key}'{nearest(key, known)}")
             if key in ("observation", "action"):
                 _merge(full[key], value, key)
-            elif key not in _DRAWING and key not in _FIXED:
+            elif key not in _FIXED:
                 full[key] = copy.deepcopy(value)
-            elif key in _FIXED and value != _FIXED[key]:
+            elif value != _FIXED[key]:
                 raise InputError(f"{key} must be {_FIXED[key]!r} here, got {value!r}")
     _check(spec, full)
     return full
@@ -252,21 +257,63 @@ def upstream_configuration(spec: TaskSpec, config: Config) -> Config:
         f"{most} vehicles": most != counts.get(spec.kind, most),
         "a number of vehicles that is drawn": least != most,
         "idm_speed_limit=False": not config["idm_speed_limit"],
-        "speed_reward='index'": config["speed_reward"] != "speed",
+    } | _reward_terms_without(spec, config)
+    for what, asked in without.items():
+        if asked:
+            raise InputError(f"highway-env's {spec.upstream_id} does not know {what}")
+    return nearest_configuration(spec, config)
+
+
+def _reward_terms_without(spec: TaskSpec, config: Config) -> dict[str, bool]:
+    """Terms of a reward that highway-env cannot compute, and whether they are asked for."""
+    return {
+        "speed_reward='index'": spec.kind != records.TWO_WAY and config["speed_reward"] != "speed",
         "a reward for changing lanes": spec.kind == records.LANE_CHANGE
         and config["lane_change_reward"] != 0,
         "a reward for collisions": spec.kind == records.TWO_WAY and config["collision_reward"] != 0,
     }
-    for what, asked in without.items():
-        if asked:
-            raise InputError(f"highway-env's {spec.upstream_id} does not know {what}")
+
+
+def has_upstream_reward(spec: TaskSpec, config: Config) -> bool:
+    """Whether highway-env's own reward is the configured one."""
+    return not any(_reward_terms_without(spec, config).values())
+
+
+def nearest_configuration(spec: TaskSpec, config: Config) -> Config:
+    """What to make the original with, without what it does not know."""
     ours = ("idm_speed_limit", "speed_reward", "scenario")
     given = {key: copy.deepcopy(value) for key, value in config.items() if key not in ours}
     if given["duration"] is None:
         given["duration"] = math.inf
     if spec.kind == records.LANE_CHANGE:
-        given["vehicles_count"] = most
+        _, given["vehicles_count"] = vehicles_range(spec, config)
     return given
+
+
+def configuration_of(spec: TaskSpec, given: Config) -> Config:
+    """Our configuration that does what highway-env makes of one of its own.
+
+    What highway-env never reads, whatever is written there, is left at what it does.
+    """
+    full = configuration(spec, preset="upstream")
+    dead = {"idm_speed_limit", "speed_reward", "scenario"} | {
+        records.LANE_CHANGE: {"lane_change_reward"},
+        records.MERGE: {"vehicles_count", "duration"},
+        records.TWO_WAY: {"vehicles_count", "duration", "collision_reward"},
+    }.get(spec.kind, set())
+    read = {
+        key: value
+        for key, value in given.items()
+        if (key in full and key not in dead) or key in DRAWING or key in _FIXED
+    }
+    for key, default in (("observation", _OBSERVATION), ("action", _ACTION)):
+        kind = read[key].get("type")
+        if kind != default["type"]:
+            raise InputError(f"{key} type must be {default['type']!r} here, got {kind!r}")
+        read[key] = default | read[key]  # highway-env does not merge them with the task's own
+    if read.get("duration") == math.inf:
+        read["duration"] = None
+    return configuration(spec, read, preset="upstream")
 
 
 # --- checks: one sentence each ---
@@ -345,6 +392,7 @@ def _check(spec: TaskSpec, config: Config) -> None:
     if config["speed_reward"] not in ("speed", "index"):
         raise InputError(f"speed_reward must be speed or index, got {config['speed_reward']!r}")
     _pair(config, "reward_speed_range")
+    _check_drawing(config)
     if spec.kind == records.LANE_CHANGE:
         count = _whole(config, "lanes_count", 1, lanes.MAX_LANES)
         if config["initial_lane_id"] is not None:
@@ -363,6 +411,24 @@ def _check(spec: TaskSpec, config: Config) -> None:
     _check_normalisation(spec, config)
     _check_observation(config["observation"])
     _check_action(config["action"])
+
+
+def _check_drawing(config: Config) -> None:
+    for key in DRAWING:
+        if key not in config or (key == "offscreen_rendering" and config[key] is None):
+            continue
+        if key.startswith("screen_"):
+            _whole(config, key, 16, 8192)
+        elif key == "scaling":
+            _number(config, key, 0.1, 100)
+        elif key == "centering_position":
+            place = config[key]
+            if not isinstance(place, list | tuple | np.ndarray) or len(place) != 2:
+                raise InputError(f"{key} must be two shares of the screen, got {place!r}")
+            for share in place:
+                _number({key: share}, key, -10, 10)
+        else:
+            _flag(config, key)
 
 
 def _check_normalisation(spec: TaskSpec, config: Config) -> None:
@@ -432,8 +498,8 @@ class Tables(NamedTuple):
     capacity: int
 
 
-def tables(spec: TaskSpec, config: Config) -> Tables:
-    """Turn a checked configuration into records."""
+def tables(spec: TaskSpec, config: Config, entries: int = 0) -> Tables:
+    """Turn a checked configuration into records, for scenes with room for `entries` at least."""
     record = np.zeros(1, records.TASK)
     for name in records.TASK.names or ():
         if name in config and np.isscalar(config[name]) and not isinstance(config[name], str):
@@ -480,7 +546,7 @@ def tables(spec: TaskSpec, config: Config) -> Tables:
         record["features"][0, column] = FEATURES.index(name)
         low, high = ranges.get(name, (0.0, 0.0))  # an empty range: as it is
         record["features_low"][0, column], record["features_high"][0, column] = low, high
-    entries = most + 2  # the ego, and Merge's obstacle
+    entries = max(entries, most + 2)  # the ego, and Merge's obstacle
     capacity = next(c for c in records.CAPACITIES if c >= entries)
     spawns = np.linspace(0, 80, most) if crossing else np.zeros(1)
     shape = {"lanes_count": int(config["lanes_count"])} if "lanes_count" in config else {}

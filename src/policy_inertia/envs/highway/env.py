@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ...types import InputError
+from ...types import InputError, nearest
 from .config import TASKS, Config, configuration, task_named
 from .simulation import Simulation
 
@@ -35,7 +35,7 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
     vehicles in Lane Change), `"upstream"` what highway-env does by default.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012  (as Gymnasium has it)
+    metadata = {"render_modes": ["human", "rgb_array"], "render_fps": 2}  # noqa: RUF012  (as there)
 
     def __init__(
         self,
@@ -44,10 +44,12 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
         preset: str = "paper",
         render_mode: str | None = None,
     ) -> None:
-        if render_mode is not None:
-            raise InputError(f"there is nothing to render with here, got {render_mode=}")
         spec = task_named(task)
         self.config = configuration(spec, config, preset)
+        self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
+        # a frame for each decision, at highway-env's twice real time
+        self.metadata = self.metadata | {"render_fps": 2 * int(self.config["policy_frequency"])}
+        self._drawn: Any = None  # the original that draws, made when it is first needed
         self.simulation = Simulation(spec, self.config, 1)
         self.observation_space = _observation_space(self.config)
         self.action_space = gym.spaces.Discrete(self.simulation.actions_count)
@@ -58,17 +60,59 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
-        self.simulation.begin(self._all, [seed])
-        return self.simulation.seen[0].copy(), self._info()
+        obs = self._begin(seed)
+        self._show()
+        return obs, self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        simulation = self.simulation
-        self._action[:] = _checked(np.asarray(action).reshape(-1), simulation)
-        _refuse_ended(simulation)
-        simulation.step(self._action)
-        outcome = simulation.outcomes[0]
+        self._action[:] = _checked(np.asarray(action).reshape(-1), self.simulation)
+        _refuse_ended(self.simulation)
+        told = self._advance()
+        self._show()
+        return *told, self._info()
+
+    def _begin(self, seed: int | None) -> np.ndarray:
+        self.simulation.begin(self._all, [seed])
+        return self.simulation.seen[0].copy()
+
+    def _advance(self) -> tuple[np.ndarray, float, bool, bool]:
+        """Take `_action`: observation, reward, terminated, truncated."""
+        self.simulation.step(self._action)
+        outcome = self.simulation.outcomes[0]
         ends = bool(outcome["terminated"]), bool(outcome["truncated"])
-        return simulation.seen[0].copy(), float(outcome["reward"]), *ends, self._info()
+        return self.simulation.seen[0].copy(), float(outcome["reward"]), *ends
+
+    def render(self) -> np.ndarray | None:  # type: ignore[override]
+        """The scene as highway-env draws it: an image, or a frame in its window."""
+        if self.render_mode is None:
+            gym.logger.warn('render() does nothing without a mode: give render_mode="rgb_array"')
+            return None
+        if not self.simulation.scenes["vehicles"][0]:
+            raise gym.error.ResetNeeded("the env must be reset before it is drawn")
+        from . import bridge
+
+        if self._drawn is None:
+            spec = self.simulation.spec
+            self._drawn = bridge.make_original(spec, self.config, self.render_mode)
+        self._synchronise()
+        return bridge.draw(self._drawn)
+
+    def _synchronise(self) -> None:
+        from . import bridge
+
+        bridge.write(self.simulation, self._drawn)
+
+    def close(self) -> None:
+        if self._drawn is not None:
+            self._drawn.close()
+            self._drawn = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_drawn": None}  # windows cannot be copied
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            self.render()
 
     def _info(self) -> dict[str, Any]:
         outcome = self.simulation.outcomes[0]
@@ -94,7 +138,9 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         render_mode: str | None = None,
     ) -> None:
         if render_mode is not None:
-            raise InputError(f"there is nothing to render with here, got {render_mode=}")
+            raise InputError(
+                f"a batch is not drawn, got {render_mode=}: render a single env, made with gym.make"
+            )
         if num_envs < 1:
             raise InputError(f"num_envs must be 1 or more, got {num_envs}")
         spec = task_named(task)
@@ -143,6 +189,16 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             info[name] = self.simulation.outcomes[name].copy()
             info[f"_{name}"] = told
         return info
+
+
+def _checked_mode(mode: str | None, known: list[str]) -> str | None:
+    if mode is not None:
+        if mode not in known:
+            raise InputError(f"there is no render_mode '{mode}'{nearest(str(mode), known)}")
+        from .bridge import require_upstream
+
+        require_upstream("rendering")
+    return mode
 
 
 def _seeds(seed: Any, n: int) -> list[int | None]:

@@ -54,6 +54,19 @@ def words(generator: np.random.PCG64) -> np.ndarray:
     )
 
 
+def restored(state: np.ndarray) -> np.random.Generator:
+    """NumPy's generator in the state of our six words."""
+    high, low, increment_high, increment_low, has_half, half = (int(word) for word in state)
+    bits = np.random.PCG64()
+    bits.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": (high << 64) | low, "inc": (increment_high << 64) | increment_low},
+        "has_uint32": has_half,
+        "uinteger": half,
+    }
+    return np.random.Generator(bits)
+
+
 @inlined
 def _multiply_high(a: np.uint64, b: np.uint64) -> np.uint64:
     a_low, a_high = a & _HALF, a >> _32

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -18,11 +17,10 @@ import numpy as np
 
 from ...types import InputError
 from . import upstream
+from .bridge import require_upstream
 from .config import Config, configuration, task_named, upstream_configuration
 from .records import ROUTE
 from .simulation import Simulation
-
-UPSTREAM_VERSION = "1.12.1"
 
 
 @dataclass(frozen=True)
@@ -94,18 +92,10 @@ def parity(
 
 
 def _original(request: dict, plain_arithmetic: bool) -> dict[str, np.ndarray]:
-    try:
-        version = importlib.metadata.version("highway-env")
-    except importlib.metadata.PackageNotFoundError:
-        version = "none"
-    if version != UPSTREAM_VERSION:
-        raise InputError(
-            f"parity is with highway-env {UPSTREAM_VERSION}, and {version} is installed: "
-            f"pip install highway-env=={UPSTREAM_VERSION}"
-        )
+    require_upstream("parity")
     environment = os.environ | {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy"}
     if plain_arithmetic:
-        environment |= _plain_arithmetic()
+        environment |= plain_arithmetic()
     with tempfile.TemporaryDirectory() as folder:
         asked, told = Path(folder, "asked.json"), Path(folder, "told.npz")
         asked.write_text(json.dumps(request, default=lambda value: value.tolist()))
@@ -118,7 +108,7 @@ def _original(request: dict, plain_arithmetic: bool) -> dict[str, np.ndarray]:
             return dict(arrays)
 
 
-def _plain_arithmetic() -> dict[str, str]:
+def plain_arithmetic() -> dict[str, str]:
     """Settings for a process whose NumPy uses libm, and OpenBLAS no fused multiply-add."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return {}

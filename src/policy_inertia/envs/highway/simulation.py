@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -12,9 +13,10 @@ from . import generator, jit, starts, tasks
 from .config import Config, TaskSpec, tables
 from .observation import observe
 from .records import OUTCOME, scene_dtype
+from .vehicles import locate
 
 
-def _entry_points(sources: str) -> tuple[Any, Any]:
+def _entry_points(sources: str) -> tuple[Any, Any, Any]:
     # as a closure's variable `sources` is in the cache's key: code compiled from other sources,
     # in this file or in those it calls, is not found in the cache
     @jit.entry_point
@@ -55,10 +57,32 @@ def _entry_points(sources: str) -> tuple[Any, Any]:
             observe(scene, lanes, roads, task[0], seen[k])
             starts.turn_over(scene, lanes, task[0])
 
-    return begin_batch, step_batch
+    @jit.entry_point
+    def adopt_batch(
+        scenes: np.ndarray,
+        lanes: np.ndarray,
+        roads: np.ndarray,
+        task: np.ndarray,
+        actions: np.ndarray,
+        seen: np.ndarray,
+        outcomes: np.ndarray,
+    ) -> None:
+        _ = sources
+        for k in range(len(scenes)):
+            scene = scenes[k]
+            for i in range(scene.vehicles + scene.obstacles):
+                lane = scene.lane[i]
+                scene.cos[i], scene.sin[i] = math.cos(scene.heading[i]), math.sin(scene.heading[i])
+                locate(scene, lanes, i)
+                if i < scene.vehicles:
+                    scene.lane[i] = lane  # as it was found by who moved the vehicle
+            tasks.judge(scene, lanes, roads, task[0], actions[k], outcomes[k])
+            observe(scene, lanes, roads, task[0], seen[k])
+
+    return begin_batch, step_batch, adopt_batch
 
 
-_begin_batch, _step_batch = _entry_points(jit.SOURCES)
+_begin_batch, _step_batch, _adopt_batch = _entry_points(jit.SOURCES)
 
 
 class _Announcement(event.Listener):
@@ -82,9 +106,9 @@ event.register("numba:compile", _Announcement())
 class Simulation:
     """`n` independent scenes of one task. Nothing is checked here, and no end stops a scene."""
 
-    def __init__(self, spec: TaskSpec, config: Config, n: int) -> None:
+    def __init__(self, spec: TaskSpec, config: Config, n: int, entries: int = 0) -> None:
         self.spec, self.config, self.n = spec, config, n
-        self.tables = tables(spec, config)
+        self.tables = tables(spec, config, entries)
         self.scenes = np.zeros(n, scene_dtype(self.tables.capacity))
         observation = config["observation"]
         shape = (n, int(observation["vehicles_count"]), len(observation["features"]))
@@ -113,3 +137,14 @@ class Simulation:
         _step_batch(
             self.scenes, network.lanes, network.roads, task, actions, self.seen, self.outcomes
         )
+
+    def adopt(self, actions: np.ndarray) -> None:
+        """Take the scenes as they were written from outside, after `actions` were taken there.
+
+        Fills in what lanes make of the positions, `seen` and `outcomes`; nothing moves.
+        """
+        network, task = self.tables.network, self.tables.task
+        _adopt_batch(
+            self.scenes, network.lanes, network.roads, task, actions, self.seen, self.outcomes
+        )
+        self._seeded[:] = True

@@ -25,6 +25,14 @@ def step(
     decide(scene, lanes, roads, task, task.actions[action])
     for _ in range(task.frames):
         tick(scene, lanes, roads, task)
+    judge(scene, lanes, roads, task, action, outcome)
+
+
+@compiled
+def judge(
+    scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, action: int, outcome: Record
+) -> None:
+    """The reward of the action that led to this state, and whether the episode ends in it."""
     report(scene, lanes, task, outcome)
     outcome.reward = _reward(scene, lanes, roads, task, action, outcome.arrived)
     outcome.terminated = outcome.crashed or outcome.arrived

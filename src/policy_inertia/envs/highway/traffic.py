@@ -138,9 +138,7 @@ def _touch(scene: Record, a: int, b: int, dt: float) -> None:
         scene.impact_x[a], scene.impact_y[a] = push_x / share, push_y / share
         scene.impacted[a] = True
     if now:
-        scene.crashed[a] = True
-        if b < scene.vehicles:
-            scene.crashed[b] = True
+        scene.crashed[a] = scene.crashed[b] = True
 
 
 @compiled

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -65,20 +66,23 @@ def _write(env: Any, out: dict[str, np.ndarray], k: int, t: int) -> None:
     out["vehicles"][k, t] = len(vehicles)
     out["ego"][k, t] = vehicles.index(env.vehicle)
     for i, vehicle in enumerate(vehicles):
-        numbers = (
-            *vehicle.position,
-            vehicle.heading,
-            vehicle.speed,
-            vehicle.target_speed,
-            getattr(vehicle, "DELTA", 0.0),
-            getattr(vehicle, "timer", 0.0),
-        )
-        for name, value in zip(NUMBERS, numbers, strict=True):
+        for name, value in numbers_of(vehicle, index).items():
             out[name][k, t, i] = value
-        lanes = (index[vehicle.lane_index], index[vehicle.target_lane_index])
-        flags = (vehicle.crashed, *lanes, len(vehicle.route or []))
-        for name, flag in zip(FLAGS, flags, strict=True):
-            out[name][k, t, i] = flag
+
+
+def numbers_of(vehicle: Any, index: Mapping[Any, int]) -> dict[str, Any]:
+    """One of highway-env's vehicles as NUMBERS and FLAGS; `index` says which lane is which."""
+    numbers = (
+        *vehicle.position,
+        vehicle.heading,
+        vehicle.speed,
+        vehicle.target_speed,
+        getattr(vehicle, "DELTA", 0.0),
+        getattr(vehicle, "timer", 0.0),
+    )
+    lanes = (index[vehicle.lane_index], index[vehicle.target_lane_index])
+    flags = (vehicle.crashed, *lanes, len(vehicle.route or []))
+    return dict(zip(NUMBERS + FLAGS, numbers + flags, strict=True))
 
 
 if __name__ == "__main__":

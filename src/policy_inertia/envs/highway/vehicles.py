@@ -32,12 +32,12 @@ _PURSUIT = 0.5 * 0.2  # how far ahead the lane's heading is looked up
 _MAX_STEERING = math.pi / 3
 
 # IDM, and its exponent, which highway and intersection draw for each vehicle
-_MAX_ACCELERATION = 6.0
-_TIME_WANTED = 1.5
+MAX_ACCELERATION = 6.0
+TIME_WANTED = 1.5
 DELTA, DELTA_LOW, DELTA_HIGH = 4.0, 3.5, 4.5
 
 # MOBIL: how often a change is thought of, what it must gain, what braking it may impose
-_CHANGE_DELAY, _CHANGE_GAIN, _CHANGE_BRAKING = 1.0, 0.2, 2.0
+CHANGE_DELAY, CHANGE_GAIN, CHANGE_BRAKING = 1.0, 0.2, 2.0
 
 
 @inlined
@@ -81,7 +81,7 @@ def place(
     scene.crashed[i] = scene.impacted[i] = scene.yielding[i] = False
     scene.target_speed[i] = speed
     scene.delta[i] = DELTA
-    scene.timer[i] = ((x + y) * math.pi) % _CHANGE_DELAY
+    scene.timer[i] = ((x + y) * math.pi) % CHANGE_DELAY
     scene.changes_lanes[i] = True
     scene.route_head[i] = ROUTE
     locate(scene, lanes, i)
@@ -249,7 +249,7 @@ def _gap_wanted(scene: Record, task: Record, i: int, front: int) -> float:
         speed * sin - scene.speed[front] * scene.sin[front]
     ) * sin
     comfort = -task.comfort_acceleration * task.comfort_braking
-    return task.distance_wanted + speed * _TIME_WANTED + speed * approach / (2 * math.sqrt(comfort))
+    return task.distance_wanted + speed * TIME_WANTED + speed * approach / (2 * math.sqrt(comfort))
 
 
 @inlined
@@ -283,11 +283,11 @@ def _mobil(scene: Record, lanes: np.ndarray, task: Record, i: int, candidate: in
     which no task has.
     """
     ahead, behind = neighbours(scene, lanes, i, candidate)
-    if _idm(scene, lanes, task, i, behind, i) < -_CHANGE_BRAKING:
+    if _idm(scene, lanes, task, i, behind, i) < -CHANGE_BRAKING:
         return False
     ahead_now, _ = neighbours(scene, lanes, i, scene.lane[i])
     gain = _idm(scene, lanes, task, i, i, ahead) - _idm(scene, lanes, task, i, i, ahead_now)
-    return gain >= _CHANGE_GAIN
+    return gain >= CHANGE_GAIN
 
 
 @compiled
@@ -303,7 +303,7 @@ def _choose_lane(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Reco
                     scene.target_lane[i] = lane
                     return
         return
-    if not scene.timer[i] > _CHANGE_DELAY:
+    if not scene.timer[i] > CHANGE_DELAY:
         return
     scene.timer[i] = 0.0
     road = roads[lanes[lane].road]
@@ -332,4 +332,4 @@ def drive(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, i: 
     if lane != target:
         front, _ = neighbours(scene, lanes, i, target)
         acceleration = min(acceleration, _idm(scene, lanes, task, i, i, front))
-    scene.acceleration[i] = clip(acceleration, -_MAX_ACCELERATION, _MAX_ACCELERATION)
+    scene.acceleration[i] = clip(acceleration, -MAX_ACCELERATION, MAX_ACCELERATION)

@@ -1,0 +1,169 @@
+"""Pictures are highway-env's own, of our state."""
+
+import pickle
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import AddRenderObservation, RenderCollection
+
+from policy_inertia import InputError
+from policy_inertia.envs.highway import TASKS, OriginalEnv, TrafficEnv, TrafficVectorEnv
+from tests.envs.highway.both import run
+
+SHAPES = dict(zip(TASKS, [(150, 600, 3), (150, 600, 3), (600, 600, 3), (150, 600, 3)], strict=True))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_frame_is_highway_envs_pixel_for_pixel(task: str) -> None:
+    told = run("frames", task)
+    assert len(told["differing"]) == 10
+    assert not any(told["differing"])
+    assert min(told["colours"]) >= 5  # a road with vehicles, not an empty picture
+    assert told["moved"] > 100
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_papers_configuration_is_drawn(task: str) -> None:
+    env = gym.make(f"policy_inertia/{task}-v0", render_mode="rgb_array")
+    env.reset(seed=1)
+    first = env.render()
+    assert isinstance(first, np.ndarray)
+    assert (first.shape, first.dtype) == (SHAPES[task], np.uint8)
+    env.step(1)
+    assert (env.render() != first).any()
+    np.testing.assert_array_equal(env.render(), env.render())
+    env.close()
+
+
+def test_gymnasium_finds_nothing_wrong_with_the_pictures() -> None:
+    env = gym.make("policy_inertia/TwoWay-v0", render_mode="rgb_array")
+    assert env.metadata["render_modes"] == ["human", "rgb_array"]
+    check_env(env.unwrapped)
+
+
+def test_a_frame_for_each_decision_at_twice_real_time() -> None:
+    env = TrafficEnv("Merge", {"policy_frequency": 5}, render_mode="rgb_array")
+    assert env.metadata["render_fps"] == 10
+    assert TrafficEnv("Merge").metadata["render_fps"] == 2
+
+
+def test_gymnasiums_wrappers_collect_frames() -> None:
+    env = RenderCollection(gym.make("policy_inertia/Merge-v0", render_mode="rgb_array"))
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(1)
+    assert [frame.shape for frame in env.render()] == [(150, 600, 3)] * 4
+    pixels = AddRenderObservation(gym.make("policy_inertia/Merge-v0", render_mode="rgb_array"))
+    assert pixels.reset(seed=0)[0].shape == (150, 600, 3)
+
+
+def test_videos_are_recorded(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By RecordVideo, up to the encoder, which is not installed here."""
+    import sys
+    import types
+
+    written = []
+
+    class Clip:
+        def __init__(self, frames: list, fps: float) -> None:
+            written.append((len(frames), fps))
+
+        def write_videofile(self, path: str, logger: object = None) -> None:
+            pass
+
+    encoder = types.ModuleType("moviepy")
+    inner = types.ModuleType("moviepy.video.io.ImageSequenceClip")
+    inner.ImageSequenceClip = Clip  # type: ignore[attr-defined]
+    for name in ("moviepy.video", "moviepy.video.io"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, "moviepy", encoder)
+    monkeypatch.setitem(sys.modules, inner.__name__, inner)
+    made = gym.make(
+        "policy_inertia/TwoWay-v0", config={"duration": 3}, render_mode="rgb_array"
+    )
+    env = gym.wrappers.RecordVideo(made, str(tmp_path), episode_trigger=lambda _: True)
+    env.reset(seed=0)
+    while not any(env.step(1)[2:4]):
+        pass
+    env.close()
+    assert written == [(4, 2)]
+
+
+def test_settings_about_drawing_are_taken() -> None:
+    config = {"screen_width": 320, "screen_height": 96, "scaling": 3, "centering_position": [0, 1]}
+    env = TrafficEnv("LaneChange", config, render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env.render().shape == (96, 320, 3)
+
+
+@pytest.mark.parametrize("driver", ["dummy", None])
+def test_no_screen_is_needed(driver: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """highway-env itself gives black pictures with SDL's dummy driver."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    if driver:
+        monkeypatch.setenv("SDL_VIDEODRIVER", driver)
+    env = TrafficEnv("Merge", render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env.render().std() > 10
+
+
+def test_a_window_is_drawn_at_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = TrafficEnv("Merge", render_mode="human")
+    drawn = []
+    monkeypatch.setattr("policy_inertia.envs.highway.bridge.draw", lambda _: drawn.append(1))
+    env.reset(seed=0)
+    env.step(1)
+    assert len(drawn) == 2
+
+
+def test_a_window_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    for kind in (TrafficEnv, OriginalEnv):
+        env = kind("TwoWay", render_mode="human")
+        env.reset(seed=0)
+        env.step(1)
+        assert env.render() is None
+        env.close()
+
+
+def test_the_original_is_drawn_as_it_runs() -> None:
+    frames = []
+    for kind in (TrafficEnv, OriginalEnv):
+        env = kind("TwoWay", render_mode="rgb_array")
+        env.reset(seed=2)
+        env.step(0)
+        frames.append(env.render())
+    np.testing.assert_array_equal(*frames)
+
+
+def test_an_env_that_was_drawn_is_pickled_without_its_window() -> None:
+    env = TrafficEnv("Merge", render_mode="rgb_array")
+    env.reset(seed=0)
+    frame = env.render()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(env)).render(), frame)
+
+
+def test_without_a_mode_nothing_is_drawn() -> None:
+    env = TrafficEnv("Merge")
+    env.reset(seed=0)
+    with pytest.warns(UserWarning, match="render_mode"):
+        assert env.render() is None
+
+
+def test_drawing_before_reset_is_refused() -> None:
+    with pytest.raises(gym.error.ResetNeeded, match="must be reset"):
+        TrafficEnv("Merge", render_mode="rgb_array").render()
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(InputError, match="no render_mode 'ansi': choose one of human, rgb_array"):
+        TrafficEnv("Merge", render_mode="ansi")
+
+
+def test_a_batch_is_not_drawn() -> None:
+    with pytest.raises(InputError, match="render a single env"):
+        TrafficVectorEnv(2, "Merge", render_mode="rgb_array")
