@@ -1,6 +1,6 @@
 """highway-env and our simulator beside each other; a script, for a process of its own.
 
-NumPy's arithmetic in it is plain (`parity.plain_arithmetic`), so that equal means equal.
+NumPy's arithmetic in it is plain (`parity.plain_environment`), so that equal means equal.
 """
 
 import json
@@ -16,7 +16,7 @@ import numpy as np
 
 from policy_inertia.envs import highway
 from policy_inertia.envs.highway import bridge
-from policy_inertia.envs.highway.parity import plain_arithmetic
+from policy_inertia.envs.highway.parity import plain_environment
 from policy_inertia.envs.highway.records import ROUTE
 from policy_inertia.envs.highway.simulation import Simulation
 
@@ -29,7 +29,7 @@ FEW = {"vehicles_count": 12}  # highway-env needs seconds for a step with fifty
 
 def run(*words: str) -> Any:
     """What a function below says when a process of plain arithmetic calls it."""
-    environment = os.environ | plain_arithmetic()
+    environment = os.environ | plain_environment()
     command = [sys.executable, "-m", "tests.envs.highway.both", *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -64,9 +64,9 @@ def test_a_limit_of_steps_becomes_a_duration() -> None:
     env.reset(seed=3)
     ours = None
     for t in range(1, 16):
-        *_, terminated, truncated, _ = env.step(1)
+        *_, terminated, truncated, _ = env.step(4)
         if ours is not None:
-            assert ours.step(1)[2:4] == (terminated, truncated)
+            assert ours.step(4)[2:4] == (terminated, truncated)
         if t == 4:
             ours = highway.from_upstream(env)
     assert truncated

@@ -91,8 +91,6 @@ def test_names_that_do_not_exist_are_refused() -> None:
         TrafficEnv("TwoWay", preset="papers")
     with pytest.raises(InputError, match="config must be a dictionary"):
         TrafficEnv("TwoWay", "simple")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="render"):
-        TrafficEnv("TwoWay", render_mode="human")
 
 
 def test_a_task_is_known_by_each_of_its_names() -> None:

@@ -95,7 +95,7 @@ def _original(request: dict, plain_arithmetic: bool) -> dict[str, np.ndarray]:
     require_upstream("parity")
     environment = os.environ | {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy"}
     if plain_arithmetic:
-        environment |= plain_arithmetic()
+        environment |= plain_environment()
     with tempfile.TemporaryDirectory() as folder:
         asked, told = Path(folder, "asked.json"), Path(folder, "told.npz")
         asked.write_text(json.dumps(request, default=lambda value: value.tolist()))
@@ -108,7 +108,7 @@ def _original(request: dict, plain_arithmetic: bool) -> dict[str, np.ndarray]:
             return dict(arrays)
 
 
-def plain_arithmetic() -> dict[str, str]:
+def plain_environment() -> dict[str, str]:
     """Settings for a process whose NumPy uses libm, and OpenBLAS no fused multiply-add."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return {}
