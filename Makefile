@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test test-slow lint benchmark benchmark-simulator benchmark-studies clean
+.PHONY: demo test test-slow test-bounds lint benchmark benchmark-simulator benchmark-studies clean
 
 demo: $(VENV)/.core  ## train DQN, SAC and NSAC side by side; a table and a picture in runs/demo
 	$(BIN)/policy-inertia compare dqn sac nsac --env CartPole-v1 --steps 60000 --hysteresis 0.5 \
@@ -14,6 +14,11 @@ test: $(VENV)/.test lint  ## lint, types and the quick tests
 
 test-slow: $(VENV)/.test  ## minutes of training: do the methods solve CartPole?
 	$(BIN)/python -m pytest -s -m slow
+
+test-bounds: $(VENV)/.test  ## the Highway simulator with every index checked, in a cache of its own
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.pytest_cache/numba-bounds \
+		$(BIN)/python -m pytest tests/envs/highway/test_bounds.py tests/envs/highway/test_env.py \
+		tests/envs/highway/test_rewards.py tests/envs/highway/test_scenes.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check

@@ -49,6 +49,20 @@ def test_train_then_evaluate(run, tmp_path):
     assert found["sampled"]["mu_mean"] > 0.25
 
 
+def test_a_highway_policy_is_evaluated_in_highway_env(run, trained):
+    words = ("evaluate", trained, "--episodes", 2, "--json", "--env-kwargs", "config.duration=4")
+    (code, ours, _), (code_there, theirs, _) = (
+        run(*words),
+        run(*words, "--simulator", "highway-env"),
+    )
+    assert code == code_there == 0
+    ours, theirs = json.loads(ours), json.loads(theirs)
+    assert theirs["greedy"]["return"] == pytest.approx(ours["greedy"]["return"])
+    code, _, said = run("evaluate", trained, "--env", "CartPole-v1", "--simulator", "highway-env")
+    assert code == 2
+    assert "the env here is CartPole-v1" in said
+
+
 def test_core_settings_are_flags_too(run, tmp_path):
     flags = ["--core.temperature", 0.3, "--core.hidden", 8, 8, "--hidden", 16]
     code, _, _ = run("train", "nsac", "CartPole-v1", *SHORT, "--out", tmp_path / "r", *flags)

@@ -101,6 +101,16 @@ def test_a_key_that_highway_env_never_reads_is_not_read_here() -> None:
     assert env.step(0)[1] == pytest.approx(ours.step(0)[1], abs=1e-9)
 
 
+def test_an_original_of_ours_that_was_configured_again_is_read_so() -> None:
+    env = TrafficEnv("LaneChange", {"vehicles_count": [8, 9]})
+    env.reset(seed=0)
+    original = highway.to_upstream(env)
+    assert highway.from_upstream(original).config == env.config
+    original.configure({"collision_reward": -7, "duration": 9})
+    changed = highway.from_upstream(original).config
+    assert changed == env.config | {"collision_reward": -7, "duration": 9}
+
+
 def test_an_observation_is_not_merged_with_the_intersections_own() -> None:
     """As in highway-env, where a given dictionary replaces the default one."""
     env = gym.make("intersection-v0", config={"observation": {"type": "Kinematics"}})

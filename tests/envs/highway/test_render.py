@@ -80,9 +80,7 @@ def test_videos_are_recorded(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     monkeypatch.setitem(sys.modules, "moviepy", encoder)
     monkeypatch.setitem(sys.modules, inner.__name__, inner)
-    made = gym.make(
-        "policy_inertia/TwoWay-v0", config={"duration": 3}, render_mode="rgb_array"
-    )
+    made = gym.make("policy_inertia/TwoWay-v0", config={"duration": 3}, render_mode="rgb_array")
     env = gym.wrappers.RecordVideo(made, str(tmp_path / "videos"), episode_trigger=lambda _: True)
     env.reset(seed=0)
     while not any(env.step(1)[2:4]):

@@ -27,13 +27,13 @@ from .simulation import Simulation
 UPSTREAM_VERSION = "1.12.1"
 _OURS = "policy_inertia"  # where in an original's configuration the whole of ours is kept
 
-# an IDM vehicle's constants, under highway-env's names: those that a task's record has, and the rest
+# constants of an IDM vehicle, by highway-env's names: those in a task's record, and the rest
 _PER_TASK = {
     "DISTANCE_WANTED": "distance_wanted",
     "COMFORT_ACC_MAX": "comfort_acceleration",
     "COMFORT_ACC_MIN": "comfort_braking",
 }
-_FIXED = {
+_SAME = {
     "ACC_MAX": vehicles.MAX_ACCELERATION,
     "TIME_WANTED": vehicles.TIME_WANTED,
     "POLITENESS": 0.0,
@@ -68,7 +68,7 @@ def from_upstream(env: gym.Env, render_mode: str | None = None) -> TrafficEnv:
     spec = _task_of(original)
     if original.road is None or original.vehicle is None:
         raise InputError(f"{spec.upstream_id} has no state yet: reset it first")
-    config = original.config.get(_OURS) or configuration_of(spec, original.config)
+    config = _configuration(spec, original.config)
     if limit is not None:
         config = config | {"duration": _until(original, limit, config["duration"])}
     made = TrafficEnv(spec.name, config, "upstream", render_mode)
@@ -290,6 +290,15 @@ def _task_of(original: Any) -> TaskSpec:
     raise InputError(f"{type(original).__name__} has no counterpart here: give one of {known}")
 
 
+def _configuration(spec: TaskSpec, given: Config) -> Config:
+    """Ours, where the original was made by us, with what was changed since; else read from it."""
+    ours = given.get(_OURS)
+    if ours is None:
+        return configuration_of(spec, given)
+    made = nearest_configuration(spec, ours)
+    return ours | {key: given[key] for key in made if repr(given[key]) != repr(made[key])}
+
+
 def _until(original: Any, limit: tuple[int, int], duration: float | None) -> float:
     """The time at which the limit of steps is reached, summed as both simulators sum it."""
     allowed, taken = limit
@@ -350,7 +359,7 @@ def _check_traffic(original: Any, simulation: Simulation) -> None:
             )
         if is_ego:
             continue
-        for name, value in _FIXED.items():
+        for name, value in _SAME.items():
             if getattr(vehicle, name) != value:
                 raise InputError(
                     f"a vehicle's {name} must be {value} here, got {getattr(vehicle, name)}"

@@ -82,7 +82,7 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
         ends = bool(outcome["terminated"]), bool(outcome["truncated"])
         return self.simulation.seen[0].copy(), float(outcome["reward"]), *ends
 
-    def render(self) -> np.ndarray | None:  # type: ignore[override]
+    def render(self) -> np.ndarray | None:
         """The scene as highway-env draws it: an image, or a frame in its window."""
         if self.render_mode is None:
             gym.logger.warn('render() does nothing without a mode: give render_mode="rgb_array"')

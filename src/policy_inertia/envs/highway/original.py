@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -65,10 +66,11 @@ class OriginalEnv(TrafficEnv):
         self.original.close()
 
 
-def on_original(
-    env_id: str, config: Config | None = None, preset: str = "paper"
-) -> Callable[[], gym.Env]:
-    """A function that makes the task in the original, for `evaluate`; `env_id` as for ours."""
+def on_original(env_id: str) -> Callable[..., gym.Env]:
+    """A function that makes one of our tasks in the original, for `evaluate`.
+
+    It takes what `gym.make` takes for ours: `config` and `preset`.
+    """
     names = {f"policy_inertia/{name}-v0": name for name in TASKS}
     if env_id not in names:
         raise InputError(
@@ -77,7 +79,4 @@ def on_original(
         )
     bridge.require_upstream("highway-env's own simulator")
 
-    def original() -> gym.Env:
-        return OriginalEnv(names[env_id], config, preset)
-
-    return original
+    return functools.partial(OriginalEnv, names[env_id])

@@ -1,0 +1,39 @@
+"""No value makes compiled code read outside its arrays; `make test-bounds` checks every index."""
+
+import numba
+import numpy as np
+import pytest
+
+from policy_inertia.envs.highway import TASKS, TrafficVectorEnv, vehicles
+from tests.envs.highway.scenes import scene
+
+CROWDED = {
+    "LaneChange": {"vehicles_count": 94, "lanes_count": 20, "vehicles_density": 10},
+    "Merge": {"vehicles_count": 50},
+    "Intersection": {"initial_vehicle_count": 50, "spawn_probability": 1.0},
+    "TwoWay": {"vehicles_count": 15, "idm_speed_limit": False},
+}
+
+
+@pytest.mark.skipif(not numba.config.BOUNDSCHECK, reason="indices are not checked: test-bounds")
+def test_an_index_outside_is_noticed() -> None:
+    """The negative control of this file: without it a passing run would say nothing."""
+    simulation = scene("Merge")
+    lanes = simulation.tables.network.lanes
+    with pytest.raises(IndexError):
+        vehicles.place(simulation.scenes[0], lanes, simulation.tables.capacity, 0.0, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_full_road_runs_on(task: str) -> None:
+    envs = TrafficVectorEnv(4, task, CROWDED[task] | {"duration": 1e9})
+    envs.reset(seed=0)
+    simulation = envs.simulation
+    draw = np.random.default_rng(0)
+    for _ in range(60):
+        simulation.step(draw.integers(simulation.actions_count, size=4))
+        assert (simulation.scenes["vehicles"] < simulation.tables.capacity).all()
+        assert np.isfinite(simulation.seen).all()
+        assert np.isfinite(simulation.outcomes["reward"]).all()
+    if task == "Merge":  # 50 are asked for, and 150 m have room for fewer
+        assert (simulation.scenes["vehicles"] < 51).all()
