@@ -110,6 +110,15 @@ def test_batches_run_in_threads() -> None:
         np.testing.assert_array_equal(seen, play(seed))
 
 
+def test_info_tells_of_the_ego() -> None:
+    env = TrafficEnv("TwoWay")
+    _, info = env.reset(seed=0)
+    assert info == {"crashed": False, "arrived": False, "speed": 30.0, "lane": 1, "cost": 0.0}
+    *_, info = env.step(0)
+    assert info["lane"] == 0
+    assert info["cost"] == pytest.approx(1 / 15)
+
+
 @pytest.mark.parametrize("action", [5, -1, 1.5, None, [0, 1]])
 def test_an_action_out_of_range_is_refused(action: object) -> None:
     env = TrafficEnv("Merge")

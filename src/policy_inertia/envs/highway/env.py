@@ -89,18 +89,19 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
             return None
         if not self.simulation.scenes["vehicles"][0]:
             raise gym.error.ResetNeeded("the env must be reset before it is drawn")
+        from .bridge import draw
+
+        return draw(self._original())
+
+    def _original(self) -> Any:
+        """highway-env's env in our state."""
         from . import bridge
 
         if self._drawn is None:
             spec = self.simulation.spec
             self._drawn = bridge.make_original(spec, self.config, self.render_mode)
-        self._synchronise()
-        return bridge.draw(self._drawn)
-
-    def _synchronise(self) -> None:
-        from . import bridge
-
         bridge.write(self.simulation, self._drawn)
+        return self._drawn
 
     def close(self) -> None:
         if self._drawn is not None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Callable
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from ...types import InputError
-from . import bridge
-from .config import TASKS, Config, has_upstream_reward
+from .bridge import read, require_upstream
+from .config import TASKS, has_upstream_reward
 from .env import TrafficEnv
 
 
@@ -25,45 +24,29 @@ class OriginalEnv(TrafficEnv):
     and Two-Way's reward where the original divides by zero.
     """
 
-    def __init__(
-        self,
-        task: str = "LaneChange",
-        config: Config | None = None,
-        preset: str = "paper",
-        render_mode: str | None = None,
-    ) -> None:
-        super().__init__(task, config, preset, render_mode)
-        spec = self.simulation.spec
-        self._drawn = self.original = bridge.make_original(spec, self.config, render_mode)
-        self._own_reward = has_upstream_reward(spec, self.config)
-        self._limit = math.inf if self.config["duration"] is None else self.config["duration"]
-
     def _begin(self, seed: int | None) -> np.ndarray:
         super()._begin(seed)
-        bridge.write(self.simulation, self.original)
-        return self.original.observation_type.observe()
+        return super()._original().observation_type.observe()
 
     def _advance(self) -> tuple[np.ndarray, float, bool, bool]:
-        original, simulation = self.original, self.simulation
+        original, simulation = self._original(), self.simulation
+        known = has_upstream_reward(simulation.spec, self.config)
         try:
             obs, reward, terminated, _, _ = original.step(int(self._action[0]))
-            known = self._own_reward
         except ZeroDivisionError:  # everything has moved by then
-            obs, reward = original.observation_type.observe(), 0.0
-            terminated, known = original._is_terminated(), False
-        bridge.read(original, simulation)
+            obs, reward, known = original.observation_type.observe(), 0.0, False
+            terminated = original._is_terminated()
+        read(original, simulation)
         simulation.adopt(self._action)
         if not known:
             reward = simulation.outcomes["reward"][0]
-        truncated = original.time >= self._limit
+        truncated = original.time >= simulation.tables.task["duration"][0]
         simulation.scenes["running"] = not (terminated or truncated)
         return obs, float(reward), bool(terminated), bool(truncated)
 
-    def _synchronise(self) -> None:
-        """What is drawn is what runs."""
-
-    def close(self) -> None:
-        self.original.close()
+    def _original(self) -> Any:
+        """What runs, and is drawn; it is written to at the start of an episode alone."""
+        return super()._original() if self._drawn is None else self._drawn
 
 
 def on_original(env_id: str) -> Callable[..., gym.Env]:
@@ -77,6 +60,10 @@ def on_original(env_id: str) -> Callable[..., gym.Env]:
             f"highway-env can run {', '.join(names)}, and the env here is {env_id}: leave the "
             "simulator out"
         )
-    bridge.require_upstream("highway-env's own simulator")
+    require_upstream("highway-env's own simulator")
 
-    return functools.partial(OriginalEnv, names[env_id])
+    def original(**kwargs: Any) -> gym.Env:
+        return OriginalEnv(names[env_id], **kwargs)
+
+    original.__name__ = f"{names[env_id]} in highway-env"
+    return original

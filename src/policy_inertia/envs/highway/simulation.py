@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Any
 
@@ -13,10 +12,10 @@ from . import generator, jit, starts, tasks
 from .config import Config, TaskSpec, tables
 from .observation import observe
 from .records import OUTCOME, scene_dtype
-from .vehicles import locate
+from .vehicles import settle
 
 
-def _entry_points(sources: str) -> tuple[Any, Any, Any]:
+def _entry_points(sources: str) -> tuple[Any, Any]:
     # as a closure's variable `sources` is in the cache's key: code compiled from other sources,
     # in this file or in those it calls, is not found in the cache
     @jit.entry_point
@@ -47,42 +46,26 @@ def _entry_points(sources: str) -> tuple[Any, Any, Any]:
         roads: np.ndarray,
         task: np.ndarray,
         actions: np.ndarray,
+        moving: bool,
         seen: np.ndarray,
         outcomes: np.ndarray,
     ) -> None:
         _ = sources
         for k in range(len(scenes)):
             scene = scenes[k]
-            tasks.step(scene, lanes, roads, task[0], actions[k], outcomes[k])
+            if moving:
+                tasks.step(scene, lanes, roads, task[0], actions[k], outcomes[k])
+            else:  # that was done elsewhere
+                settle(scene, lanes)
+                tasks.judge(scene, lanes, roads, task[0], actions[k], outcomes[k])
             observe(scene, lanes, roads, task[0], seen[k])
-            starts.turn_over(scene, lanes, task[0])
+            if moving:
+                starts.turn_over(scene, lanes, task[0])
 
-    @jit.entry_point
-    def adopt_batch(
-        scenes: np.ndarray,
-        lanes: np.ndarray,
-        roads: np.ndarray,
-        task: np.ndarray,
-        actions: np.ndarray,
-        seen: np.ndarray,
-        outcomes: np.ndarray,
-    ) -> None:
-        _ = sources
-        for k in range(len(scenes)):
-            scene = scenes[k]
-            for i in range(scene.vehicles + scene.obstacles):
-                lane = scene.lane[i]
-                scene.cos[i], scene.sin[i] = math.cos(scene.heading[i]), math.sin(scene.heading[i])
-                locate(scene, lanes, i)
-                if i < scene.vehicles:
-                    scene.lane[i] = lane  # as it was found by who moved the vehicle
-            tasks.judge(scene, lanes, roads, task[0], actions[k], outcomes[k])
-            observe(scene, lanes, roads, task[0], seen[k])
-
-    return begin_batch, step_batch, adopt_batch
+    return begin_batch, step_batch
 
 
-_begin_batch, _step_batch, _adopt_batch = _entry_points(jit.SOURCES)
+_begin_batch, _step_batch = _entry_points(jit.SOURCES)
 
 
 class _Announcement(event.Listener):
@@ -133,18 +116,17 @@ class Simulation:
 
     def step(self, actions: np.ndarray) -> None:
         """One decision in every scene; `seen` and `outcomes` are overwritten."""
-        network, task = self.tables.network, self.tables.task
-        _step_batch(
-            self.scenes, network.lanes, network.roads, task, actions, self.seen, self.outcomes
-        )
+        self._take(actions, True)
 
     def adopt(self, actions: np.ndarray) -> None:
         """Take the scenes as they were written from outside, after `actions` were taken there.
 
         Fills in what lanes make of the positions, `seen` and `outcomes`; nothing moves.
         """
-        network, task = self.tables.network, self.tables.task
-        _adopt_batch(
-            self.scenes, network.lanes, network.roads, task, actions, self.seen, self.outcomes
-        )
+        self._take(actions, False)
         self._seeded[:] = True
+
+    def _take(self, actions: np.ndarray, moving: bool) -> None:
+        network, task, _, _ = self.tables
+        tables = network.lanes, network.roads, task
+        _step_batch(self.scenes, *tables, actions, moving, self.seen, self.outcomes)

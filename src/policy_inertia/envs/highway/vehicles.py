@@ -71,6 +71,20 @@ def locate(scene: Record, lanes: np.ndarray, i: int) -> None:
 
 
 @compiled
+def settle(scene: Record, lanes: np.ndarray) -> None:
+    """Project everybody onto the lanes after a scene was written from outside.
+
+    A vehicle stays on the lane that it was said to be on.
+    """
+    for i in range(scene.vehicles + scene.obstacles):
+        lane = scene.lane[i]
+        scene.cos[i], scene.sin[i] = math.cos(scene.heading[i]), math.sin(scene.heading[i])
+        locate(scene, lanes, i)
+        if i < scene.vehicles:
+            scene.lane[i] = lane
+
+
+@compiled
 def place(
     scene: Record, lanes: np.ndarray, i: int, x: float, y: float, heading: float, speed: float
 ) -> None:
