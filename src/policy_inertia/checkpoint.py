@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import jax
 import numpy as np
@@ -63,6 +64,32 @@ def cannot_write(path: Path, error: OSError) -> InputError:
         f"cannot write {path} ({error.strerror or error}): "
         "free the disk or choose another place with --out"
     )
+
+
+def claim(path: Path, about: str, kind: str) -> IO[str]:
+    """Make the folder `path` ours until the returned file is closed, or the process dies.
+
+    `about` is the file that describes what is in it: without it the folder must be empty.
+    """
+    known = (path / about).exists()
+    if not known and path.is_dir() and any(p.name != ".lock" for p in path.iterdir()):
+        raise InputError(
+            f"{path} is not empty and holds no {kind}: choose another --out, so that nothing in it "
+            "is overwritten"
+        )
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        lock = open(path / ".lock", "w")  # noqa: SIM115 - held as long as the work goes on
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise InputError(
+            f"{path} is in use by another process: wait for it, or choose another --out"
+        ) from None
+    return lock
 
 
 def write_json(path: Path, value: Any) -> None:

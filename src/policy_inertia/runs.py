@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import importlib.metadata
 import json
 import math
@@ -14,7 +13,7 @@ from typing import Any
 
 from tensorboardX import SummaryWriter
 
-from .checkpoint import FORMAT, Checkpoints, cannot_write, read_json, write_json
+from .checkpoint import FORMAT, Checkpoints, cannot_write, claim, read_json, write_json
 from .types import InputError
 
 LIBRARIES = ("policy-inertia", "jax", "jaxlib", "optax", "numpy", "gymnasium")
@@ -39,22 +38,7 @@ class RunFolder:
                 f"{path} holds a run already: add --resume to go on with it, or choose "
                 "another --out"
             )
-        if not about.exists() and path.is_dir() and any(p.name != ".lock" for p in path.iterdir()):
-            raise InputError(
-                f"{path} is not empty and holds no run: choose another --out, so that nothing "
-                "in it is overwritten"
-            )
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            self._lock = open(path / ".lock", "w")  # noqa: SIM115 - held as long as the run
-        except OSError as error:
-            raise cannot_write(path, error) from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(
-                f"{path} is in use by another process: wait for it, or choose another --out"
-            ) from None
+        self._lock = claim(path, about.name, "run")
         old = read_json(about, "a run's description") if about.exists() else {}
         if old:
             refuse_other(path, old["config"], config)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..checkpoint import FORMAT, cannot_write, read_json, write_json
+from ..checkpoint import FORMAT, claim, read_json, write_json
 from ..runs import read_metrics, versions
 from ..types import InputError
 from . import execution
@@ -31,22 +30,7 @@ class StudyFolder:
             raise InputError(
                 f"{path} holds the study '{old['name']}', not '{study.name}': choose another --out"
             )
-        if not old and path.is_dir() and any(p.name != ".lock" for p in path.iterdir()):
-            raise InputError(
-                f"{path} is not empty and holds no study: choose another --out, so that nothing "
-                "in it is overwritten"
-            )
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            self._lock = open(path / ".lock", "w")  # noqa: SIM115 - held as long as the study runs
-        except OSError as error:
-            raise cannot_write(path, error) from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(
-                f"{path} is in use by another process: wait for it, or choose another --out"
-            ) from None
+        self._lock = claim(path, file.name, "study")
         experiments = {e["name"]: e for e in old.get("experiments", [])}
         experiments |= {e.name: _described(study, e, path) for e in study.experiments}
         about: dict[str, Any] = {"title": study.title, "about": study.about, "command": command}
