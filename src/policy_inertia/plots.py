@@ -1,46 +1,177 @@
-"""Pictures of comparisons."""
+"""Pictures: lines and points in panels, for any colour vision, the same bytes each time."""
 
 from __future__ import annotations
 
+import colorsys
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .comparison import Comparison
+if TYPE_CHECKING:
+    from .comparison import Comparison
 
-# Okabe and Ito's palette: distinct for colour-blind readers too
+# Okabe and Ito's palette: distinct for colour-blind readers too; yellow and black come last
 COLOURS = ("#0072B2", "#E69F00", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
+MARKERS = "osD^vPX*"
+INK = "#1B1F24"  # axes and words
 PANELS = (("eval/oscillation_ratio", "oscillation ratio"), ("eval/mean_reward", "return"))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve with its shaded interval, where it has one."""
+
+    label: str
+    colour: str
+    x: Any
+    y: Any
+    low: Any = None
+    high: Any = None
+    dashed: bool = False
+    dots: bool = False
+
+
+@dataclass(frozen=True)
+class Point:
+    """A marked place with an interval in both directions, each a (low, high)."""
+
+    label: str
+    colour: str
+    marker: str
+    x: float
+    y: float
+    x_interval: tuple[float, float] | None = None
+    y_interval: tuple[float, float] | None = None
+    hollow: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes. A line is named at its end, a point beside it."""
+
+    x_label: str
+    y_label: str
+    lines: Sequence[Line] = ()
+    points: Sequence[Point] = field(default=())
+    label_ends: bool = True
+
+
+def colour(i: int) -> str:
+    """The i-th series' colour."""
+    return COLOURS[i % len(COLOURS)]
+
+
+def text_colour(line: str) -> str:
+    """The same hue, dark enough to be read as words on white (a contrast of 4.5)."""
+    r, g, b = (int(line[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    h, light, s = colorsys.rgb_to_hls(r, g, b)
+    while 1.05 / (_luminance(r, g, b) + 0.05) < 4.5:
+        light *= 0.96
+        r, g, b = colorsys.hls_to_rgb(h, light, s)
+    return "#" + "".join(f"{round(255 * c):02x}" for c in (r, g, b))
+
+
+def _luminance(*rgb: float) -> float:
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def draw_curves(comparison: Comparison, path: Path) -> None:
     """Oscillation (left) and return (right) against steps, as in the paper: mean and range."""
+    panels = []
+    for key, label in PANELS:
+        lines = []
+        for i, (name, runs) in enumerate(comparison.curves.items()):
+            steps, values = aligned(runs, key)
+            ends = values.min(0), values.max(0)
+            lines.append(Line(name, colour(i), steps, values.mean(0), *ends))
+        panels.append(Panel("environment steps", label, lines))
+    seeds = max((len(runs) for runs in comparison.curves.values()), default=0)
+    title = f"{comparison.env}: mean over {many(seeds, 'seed')}, shade from lowest to highest, "
+    save(panels, title + "sampled actions", path)
+
+
+def aligned(runs: Sequence[Sequence[dict[str, Any]]], key: str) -> tuple[np.ndarray, np.ndarray]:
+    """Steps, and a figure (seeds x steps) as far as all runs have come; NaN where there is none."""
+    n = min(len(records) for records in runs)
+    steps = np.array([record["step"] for record in runs[0][:n]])
+    return steps, np.array([[r.get(key) for r in records[:n]] for records in runs], float)
+
+
+def many(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def save(panels: Sequence[Panel], title: str, *paths: Path) -> None:
+    """Draw panels side by side into one file for each path; the ending says which kind."""
+    for path in paths:
+        path.write_bytes(render(panels, title, path.suffix.removeprefix("."), salt=path.stem))
+
+
+def render(panels: Sequence[Panel], title: str = "", kind: str = "svg", salt: str = "") -> bytes:
+    """The picture of panels side by side; `salt` keeps the names inside two SVGs apart."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    curves = comparison.curves
-    fig, axes = plt.subplots(1, 2, figsize=(10, 3.8), constrained_layout=True)
-    for axis, (key, label) in zip(axes, PANELS, strict=True):
-        ends = []
-        for colour, (name, runs) in zip(COLOURS * len(curves), curves.items(), strict=False):
-            n = min(len(records) for records in runs)
-            steps = [record["step"] for record in runs[0][:n]]
-            values = np.array([[record[key] for record in records[:n]] for records in runs])
-            axis.plot(steps, values.mean(0), color=colour, lw=2, label=name)
-            axis.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.15, lw=0)
-            ends.append((float(values[:, -1].mean()), name, colour))
-        axis.set(xlabel="environment steps", ylabel=label)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(axis="y", alpha=0.25)
+    style = {
+        "svg.hashsalt": salt or "policy-inertia",
+        "svg.fonttype": "none",  # words stay words
+        "font.family": "DejaVu Sans",
+        **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), INK),
+        **dict.fromkeys(("xtick.color", "ytick.color"), INK),
+    }
+    with plt.rc_context(style):
+        fig, axes = plt.subplots(
+            1, len(panels), figsize=(5 * len(panels), 3.8), constrained_layout=True, squeeze=False
+        )
+        fig.patch.set_alpha(0 if kind == "svg" else 1)
+        for axis, panel in zip(axes[0], panels, strict=True):
+            _draw(axis, panel)
+        if title:
+            fig.suptitle(title, fontsize=10, parse_math=False)
+        fig.canvas.draw()  # labels are placed where everything else has come to stand
+        for axis, panel in zip(axes[0], panels, strict=True):
+            _label_points(axis, panel.points)
+        data = io.BytesIO()
+        fig.savefig(data, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else None)
+        plt.close(fig)
+    return data.getvalue()
+
+
+def _draw(axis: Any, panel: Panel) -> None:
+    axis.patch.set_alpha(0)
+    axis.set(xlabel=panel.x_label, ylabel=panel.y_label)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(axis="both" if panel.points else "y", alpha=0.25)
+    if not panel.points:
+        axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
+    ends = []
+    for line in panel.lines:
+        stroke = "--" if line.dashed else "-"
+        dot = "o" if line.dots else ""
+        axis.plot(line.x, line.y, color=line.colour, lw=2, ls=stroke, marker=dot, ms=3.5)
+        if line.low is not None:
+            axis.fill_between(line.x, line.low, line.high, color=line.colour, alpha=0.15, lw=0)
+        told = np.asarray(line.y, float)
+        told = told[np.isfinite(told)]
+        if len(told):
+            ends.append((float(told[-1]), line.label, line.colour))
+    for p in panel.points:
+        bars = [None if i is None else [[v - i[0]], [i[1] - v]]
+                for v, i in ((p.x, p.x_interval), (p.y, p.y_interval))]  # fmt: skip
+        if not p.marker:
+            continue  # a name alone
+        axis.errorbar(p.x, p.y, yerr=bars[1], xerr=bars[0], color=p.colour, alpha=0.5, lw=1.2)
+        face = "none" if p.hollow else p.colour
+        axis.plot(p.x, p.y, p.marker, ms=7, mec=p.colour, mfc=face, mew=1.6, ls="none")
+    if panel.label_ends:
         _label_ends(axis, ends)
-    seeds = max((len(runs) for runs in curves.values()), default=0)
-    fig.suptitle(f"{comparison.env}: mean over {seeds} seed{'s' * (seeds != 1)}, shade from lowest "
-                 "to highest, sampled actions", fontsize=10)  # fmt: skip
-    fig.savefig(path, dpi=130)
-    plt.close(fig)
 
 
 def _label_ends(axis: Any, ends: list[tuple[float, str, str]]) -> None:
@@ -53,12 +184,40 @@ def _label_ends(axis: Any, ends: list[tuple[float, str, str]]) -> None:
         heights[i] = max(heights[i], heights[i - 1] + gap)
     for i in reversed(range(len(heights))):  # ... and down again from the top of the picture
         heights[i] = min(heights[i], high - gap * (len(heights) - 1 - i))
-    for height, (_, name, colour) in zip(heights, ends, strict=True):
+    for height, (_, name, line) in zip(heights, ends, strict=True):
         axis.annotate(
             name,
             (1.01, height),
             xycoords=("axes fraction", "data"),
-            color=colour,
+            color=text_colour(line),
             va="center",
             annotation_clip=False,
+            parse_math=False,
         )
+
+
+def _label_points(axis: Any, points: Sequence[Point]) -> None:
+    """Write each point's name beside it, at the first place that is free."""
+    renderer = axis.figure.canvas.get_renderer()
+    centres = [axis.transData.transform((p.x, p.y)) for p in points]
+    whole, taken = axis.get_window_extent(renderer), list[Any]()
+    spots = [(8, 6), (8, -6), (-8, 6), (-8, -6), (0, 14), (0, -14), (8, 20), (8, -20), (-8, 20)]
+    for p in points:
+        if not p.label:
+            continue
+        costs = []
+        for dx, dy in spots:
+            side = "left" if dx > 0 else "right" if dx < 0 else "center"
+            text = axis.annotate(
+                p.label, (p.x, p.y), (dx, dy), textcoords="offset points", fontsize=9,
+                color=text_colour(p.colour), ha=side, va="center", parse_math=False,
+            )  # fmt: skip
+            box = text.get_window_extent(renderer)
+            over = sum(box.overlaps(b) for b in taken) + sum(box.contains(*c) for c in centres)
+            over += 2 * (box.x1 > whole.x1 + 2 or box.x0 < whole.x0 or box.y1 > whole.y1)
+            costs.append((over, len(costs), text, box))
+        best = min(costs, key=lambda c: c[:2])
+        taken.append(best[3])
+        for cost in costs:
+            if cost is not best:
+                cost[2].remove()
