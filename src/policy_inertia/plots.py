@@ -137,7 +137,7 @@ def render(panels: Sequence[Panel], title: str = "", kind: str = "svg", salt: st
             fig.suptitle(title, fontsize=10, parse_math=False)
         fig.canvas.draw()  # labels are placed where everything else has come to stand
         for axis, panel in zip(axes[0], panels, strict=True):
-            _label_points(axis, panel.points)
+            _label_points(axis, panel)
         data = io.BytesIO()
         fig.savefig(data, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else None)
         plt.close(fig)
@@ -196,12 +196,18 @@ def _label_ends(axis: Any, ends: list[tuple[float, str, str]]) -> None:
         )
 
 
-def _label_points(axis: Any, points: Sequence[Point]) -> None:
-    """Write each point's name beside it, at the first place that is free."""
+def _label_points(axis: Any, panel: Panel) -> None:
+    """Write each point's name beside it, where the least lies under it."""
     renderer = axis.figure.canvas.get_renderer()
-    centres = [axis.transData.transform((p.x, p.y)) for p in points]
+    points = panel.points
+    drawn = [(p.x, p.y) for p in points if p.marker]
+    for line in panel.lines:  # the label keeps clear of lines, too
+        along = np.linspace(0, len(line.x) - 1, 20 * len(line.x))
+        places = [np.interp(along, range(len(line.x)), values) for values in (line.x, line.y)]
+        drawn += list(zip(*places, strict=True))
+    centres = axis.transData.transform(drawn) if drawn else []
     whole, taken = axis.get_window_extent(renderer), list[Any]()
-    spots = [(8, 6), (8, -6), (-8, 6), (-8, -6), (0, 14), (0, -14), (8, 20), (8, -20), (-8, 20)]
+    spots = [(8, 6), (8, -6), (-8, 6), (-8, -6), (0, 14), (0, -14), (8, 20), (8, -20), (-8, 20), (14, 0)]
     for p in points:
         if not p.label:
             continue
@@ -213,8 +219,8 @@ def _label_points(axis: Any, points: Sequence[Point]) -> None:
                 color=text_colour(p.colour), ha=side, va="center", parse_math=False,
             )  # fmt: skip
             box = text.get_window_extent(renderer)
-            over = sum(box.overlaps(b) for b in taken) + sum(box.contains(*c) for c in centres)
-            over += 2 * (box.x1 > whole.x1 + 2 or box.x0 < whole.x0 or box.y1 > whole.y1)
+            over = sum(box.contains(*c) for c in centres) + 50 * sum(map(box.overlaps, taken))
+            over += 50 * (box.x1 > whole.x1 + 2 or box.x0 < whole.x0 or box.y1 > whole.y1)
             costs.append((over, len(costs), text, box))
         best = min(costs, key=lambda c: c[:2])
         taken.append(best[3])

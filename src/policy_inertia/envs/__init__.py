@@ -7,7 +7,7 @@ from typing import Any
 
 from .spaces import Spaces
 from .transforms import Decisions
-from .vector import EnvLike, Envs, Step, episode_seed, make_vector, name_of
+from .vector import EnvLike, Envs, Step, episode_seed, make_env, make_vector, name_of
 
 __all__ = [
     "TASKS",
@@ -18,6 +18,7 @@ __all__ = [
     "Step",
     "Task",
     "episode_seed",
+    "make_env",
     "make_vector",
     "name_of",
 ]

@@ -28,25 +28,19 @@ def name_of(env: EnvLike) -> str:
     return getattr(env, "__name__", type(env).__name__).strip("<>")  # <lambda> is no file name
 
 
-def make_vector(
-    env: EnvLike, n: int, kwargs: dict[str, Any] | None = None
-) -> tuple[VectorEnv, Spaces]:
-    """`n` copies of an env, given by its Gymnasium id or by a function that makes one.
+def make_env(env: EnvLike, kwargs: dict[str, Any] | None = None) -> gym.Env:
+    """One env, given by its Gymnasium id or by a function that makes one.
 
     `kwargs` are the env's own arguments, which `gym.make` or the function takes by name.
     """
     kwargs = kwargs or {}
     if isinstance(env, str) and env.startswith("policy_inertia/"):
         from . import highway  # noqa: F401 - importing it registers the tasks
-
-    def one() -> gym.Env:
+    try:
         # the checker costs more than many envs' own step, and warns about what we test ourselves
         if isinstance(env, str):
             return gym.make(env, disable_env_checker=True, **kwargs)
         return env(**kwargs)
-
-    try:
-        probe = one()
     except (gym.error.Error, ImportError) as error:
         raise _cannot_make(name_of(env), error) from error
     except TypeError as error:
@@ -55,6 +49,18 @@ def make_vector(
         raise InputError(
             f"{name_of(env)} cannot be made with {kwargs}: {str(error).splitlines()[0]}"
         ) from error
+
+
+def make_vector(
+    env: EnvLike, n: int, kwargs: dict[str, Any] | None = None
+) -> tuple[VectorEnv, Spaces]:
+    """`n` copies of an env, made as by `make_env`."""
+    kwargs = kwargs or {}
+
+    def one() -> gym.Env:
+        return make_env(env, kwargs)
+
+    probe = one()
     spaces = Spaces.of(probe.observation_space, probe.action_space, name_of(env))
     probe.close()
     if isinstance(env, str) and _compiled(probe):

@@ -13,6 +13,7 @@ from ...types import InputError, nearest
 from .config import TASKS, Config, configuration, task_named
 from .simulation import Simulation
 
+ACTIONS = ("LEFT", "IDLE", "RIGHT", "FASTER", "SLOWER")  # in the order of records.LEFT, ...
 INFO = ("crashed", "arrived", "speed", "lane", "cost")
 _BOUNDED = {"presence", "cos_h", "sin_h"}  # without a range, too
 
@@ -114,6 +115,12 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
     def _show(self) -> None:
         if self.render_mode == "human":
             self.render()
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """What the actions do, from action 0 on."""
+        known = self.simulation.tables.task["actions"][0]
+        return tuple(ACTIONS[k] for k in known[: self.simulation.actions_count])
 
     def _info(self) -> dict[str, Any]:
         outcome = self.simulation.outcomes[0]
