@@ -108,12 +108,18 @@ def many(n: int, what: str) -> str:
 
 def save(panels: Sequence[Panel], title: str, *paths: Path) -> None:
     """Draw panels side by side into one file for each path; the ending says which kind."""
-    for path in paths:
-        path.write_bytes(render(panels, title, path.suffix.removeprefix("."), salt=path.stem))
+    kinds = [path.suffix.removeprefix(".") for path in paths]
+    for path, data in zip(paths, render(panels, title, kinds, paths[0].stem), strict=True):
+        path.write_bytes(data)
 
 
-def render(panels: Sequence[Panel], title: str = "", kind: str = "svg", salt: str = "") -> bytes:
-    """The picture of panels side by side; `salt` keeps the names inside two SVGs apart."""
+def render(
+    panels: Sequence[Panel], title: str = "", kinds: Sequence[str] = ("svg",), salt: str = ""
+) -> list[bytes]:
+    """The picture of panels side by side, in each kind of file.
+
+    `salt` keeps the names inside the SVGs of one page apart.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -126,22 +132,26 @@ def render(panels: Sequence[Panel], title: str = "", kind: str = "svg", salt: st
         **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), INK),
         **dict.fromkeys(("xtick.color", "ytick.color"), INK),
     }
+    found = []
     with plt.rc_context(style):
         fig, axes = plt.subplots(
             1, len(panels), figsize=(5 * len(panels), 3.8), constrained_layout=True, squeeze=False
         )
-        fig.patch.set_alpha(0 if kind == "svg" else 1)
         for axis, panel in zip(axes[0], panels, strict=True):
             _draw(axis, panel)
         if title:
             fig.suptitle(title, fontsize=10, parse_math=False)
-        fig.canvas.draw()  # labels are placed where everything else has come to stand
+        fig.get_layout_engine().execute(fig)
+        fig.set_layout_engine("none")  # once is enough; it is the slowest part
         for axis, panel in zip(axes[0], panels, strict=True):
-            _label_points(axis, panel)
-        data = io.BytesIO()
-        fig.savefig(data, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else None)
+            _label_points(axis, panel)  # where everything else has come to stand
+        for kind in kinds:
+            fig.patch.set_alpha(0 if kind == "svg" else 1)
+            data, about = io.BytesIO(), {"Date": None} if kind == "svg" else None
+            fig.savefig(data, format=kind, dpi=130, metadata=about)
+            found.append(data.getvalue())
         plt.close(fig)
-    return data.getvalue()
+    return found
 
 
 def _draw(axis: Any, panel: Panel) -> None:
@@ -220,7 +230,8 @@ def _label_points(axis: Any, panel: Panel) -> None:
             )  # fmt: skip
             box = text.get_window_extent(renderer)
             over = sum(box.contains(*c) for c in centres) + 50 * sum(map(box.overlaps, taken))
-            over += 50 * (box.x1 > whole.x1 + 2 or box.x0 < whole.x0 or box.y1 > whole.y1)
+            inside = whole.x0 <= box.x0 and box.x1 <= whole.x1 + 2
+            over += 0 if inside and whole.y0 <= box.y0 and box.y1 <= whole.y1 else 50
             costs.append((over, len(costs), text, box))
         best = min(costs, key=lambda c: c[:2])
         taken.append(best[3])

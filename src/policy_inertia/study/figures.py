@@ -9,7 +9,7 @@ from pathlib import Path
 from ..plots import MARKERS, Line, Panel, Point, aligned, colour, many, save
 from .results import Experiment, Results, Series
 from .statistics import LEVEL, Estimate, Statistic, curve
-from .summary import CRASHES, OSCILLATION, RETURN, Measure, Row, of_task, rows, tasks
+from .summary import CRASHES, OSCILLATION, RETURN, Measure, Row, of_task, tasks
 
 OSCILLATION_CURVE = ("eval/oscillation_ratio", "oscillation ratio")
 MU_CURVE = ("train/mu_mean", "mean mu")
@@ -20,6 +20,9 @@ RETURN_CURVE = ("eval/mean_reward", "return")
 class Figure:
     """Panels that belong together. `alt` says in words what a picture of them shows."""
 
+    kind: str  # curves or pareto
+    experiment: str
+    task: str
     name: str
     title: str
     caption: str
@@ -27,23 +30,26 @@ class Figure:
     panels: list[Panel]
 
 
-def figures(results: Results, statistic: Statistic = "iqm") -> list[Figure]:
+def figures(
+    results: Results, found: dict[str, list[Row]], statistic: Statistic = "iqm"
+) -> list[Figure]:
     """Every figure of a study: for each experiment and task the curves and the Pareto picture."""
-    found = []
+    drawn = []
     for experiment in results.experiments:
-        table = rows(experiment, statistic)
         for task in tasks(experiment):
             if of_task(experiment, task):
-                found.append(curves(experiment, task, statistic))
-                found.append(pareto(experiment, task, table))
-    return found
+                drawn.append(curves(experiment, task, statistic))
+                drawn.append(pareto(experiment, task, found[experiment.name]))
+    return drawn
 
 
-def write(results: Results, folder: Path, statistic: Statistic = "iqm") -> list[Path]:
-    """All figures as SVG and PNG in `folder`."""
+def write(
+    results: Results, folder: Path, found: dict[str, list[Row]], statistic: Statistic = "iqm"
+) -> list[Path]:
+    """All figures as SVG and PNG in `folder`; `found` is from `summary.tabulate`."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for figure in figures(results, statistic):
+    for figure in figures(results, found, statistic):
         here = [folder / f"{figure.name}.{kind}" for kind in ("svg", "png")]
         save(figure.panels, f"{figure.title}\n{figure.caption}", *here)
         paths += here
@@ -64,6 +70,9 @@ def curves(experiment: Experiment, task: str, statistic: Statistic = "iqm") -> F
         panels.append(Panel("environment steps", label, lines))
     names = " and ".join(label for _, label in kinds)
     return Figure(
+        "curves",
+        experiment.name,
+        task,
         _name(experiment, task, "curves"),
         f"{experiment.title}, {task}",
         f"{_shade(statistic)}; sampled actions, {_seeds(series)}",
@@ -91,6 +100,9 @@ def pareto(experiment: Experiment, task: str, found: list[Row]) -> Figure:
     filters = any(p.lines for p in panels)
     dashed = "; lines: with a hysteresis filter of ever higher threshold" if filters else ""
     return Figure(
+        "pareto",
+        experiment.name,
+        task,
         _name(experiment, task, "pareto"),
         f"{experiment.title}, {task}",
         f"filled: sampled actions, hollow: greedy{dashed}; {_seeds(series)}",

@@ -14,7 +14,7 @@ class Html(str):
     """Text that is HTML already."""
 
 
-def tag(name: str, *children: Any, **attributes: Any) -> Html:
+def tag(name: str, /, *children: Any, **attributes: Any) -> Html:
     """An element. `class_` is class and `aria_label` is aria-label; None and False are left out."""
     parts = [name]
     for key, value in attributes.items():

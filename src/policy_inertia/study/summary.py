@@ -99,6 +99,11 @@ def rows(experiment: Experiment, statistic: Statistic = "iqm") -> list[Row]:
     return found
 
 
+def tabulate(results: Results, statistic: Statistic = "iqm") -> dict[str, list[Row]]:
+    """The rows of each experiment, by its name."""
+    return {e.name: rows(e, statistic) for e in results.experiments}
+
+
 def _estimates(
     values: dict[str, list[float | None]], statistic: Statistic
 ) -> tuple[dict[str, Estimate], dict[str, str]]:
@@ -184,12 +189,12 @@ def _leader(table: Sequence[Row], measure: Measure, word: str) -> str:
     said = marks(known, measure)
     start = f"{measure.label.capitalize()} is {word} with {best.name} ({value})"
     if not any(said):
-        return f"{start}, but a single seed decides nothing."
+        return f"{start}, but not resolved: a single seed decides nothing."
     close = [r.name for r, mark in zip(known, said, strict=True) if mark and r is not best]
     if not close:
-        return f"{start}, its interval apart from all others."
-    who = "all others'" if len(close) == len(known) - 1 else f"that of {' and '.join(close)}"
-    return f"{start}, but its interval reaches into {who}: not resolved."
+        return f"{start}: its interval is apart from all others."
+    who = "all others" if len(close) == len(known) - 1 else " and ".join(close)
+    return f"{start}, but not resolved: the interval overlaps with {who}."
 
 
 def _filter(found: Sequence[Row], table: Sequence[Row], task: str) -> str:
@@ -221,9 +226,11 @@ def _filter(found: Sequence[Row], table: Sequence[Row], task: str) -> str:
     )
 
 
-def to_json(results: Results, statistic: Statistic = "iqm") -> dict[str, Any]:
-    """All numbers of the report, for those who plot themselves."""
-    found = [(e, rows(e, statistic)) for e in results.experiments]
+def to_json(
+    results: Results, found: dict[str, list[Row]], statistic: Statistic = "iqm"
+) -> dict[str, Any]:
+    """All numbers of the report, for those who plot themselves; `found` is from `tabulate`."""
+    compared = [i for e in results.experiments for i in improvements(e, found[e.name])]
     listed: dict[str, Any] = {
         "format": 1,
         "title": results.title,
@@ -231,8 +238,8 @@ def to_json(results: Results, statistic: Statistic = "iqm") -> dict[str, Any]:
         "command": results.command,
         "versions": results.versions,
         "statistic": statistic,
-        "rows": [asdict(r) for _, table in found for r in table],
-        "improvements": [asdict(i) for e, table in found for i in improvements(e, table)],
+        "rows": [asdict(r) for table in found.values() for r in table],
+        "improvements": [asdict(i) for i in compared],
         "failed": [{"run": run, "error": error} for run, error in results.failed],
     }
     return {k: _without_nan(v) for k, v in listed.items()}
@@ -247,14 +254,14 @@ def _without_nan(value: Any) -> Any:
 COLUMNS = ("experiment", "task", "label", "method", "env", "actions", "hysteresis")
 
 
-def to_csv(results: Results, statistic: Statistic = "iqm") -> str:
+def to_csv(found: dict[str, list[Row]]) -> str:
     """A line for each policy and measure, with the estimate and every seed's value."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     ends = ("measure", "seeds", "estimate", "low", "high", "seed values")
     writer.writerow((*COLUMNS, *ends))
-    for experiment in results.experiments:
-        for row in rows(experiment, statistic):
+    for table in found.values():
+        for row in table:
             for key, e in row.estimates.items():
                 own = [getattr(row, name) for name in COLUMNS]
                 values = " ".join(str(v) for v in row.values[key])
