@@ -9,7 +9,7 @@ demo: $(VENV)/.core  ## train DQN, SAC and NSAC side by side; a table and a pict
 	$(BIN)/policy-inertia compare dqn sac nsac --env CartPole-v1 --steps 60000 --hysteresis 0.5 \
 		--out runs/demo --resume
 
-test: $(VENV)/.test lint  ## lint, types and the quick tests
+test: $(VENV)/.test lint  ## lint, types and the quick tests (those of the report need Chromium)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow: $(VENV)/.test  ## minutes of training: do the methods solve CartPole?
@@ -43,6 +43,7 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e .[test]
+	$(PIP) --no-deps rliable  # it asks for an arch that does not import beside current pandas
 	touch $@ $(VENV)/.core
 
 .venv-peers/.done: pyproject.toml constraints.txt

@@ -121,3 +121,18 @@ class Lottery(Probe):
 
     def see(self) -> Any:
         return np.random.default_rng().random(1, np.float32)
+
+
+class Seen(Both):
+    """`Both`, to look at: the picture is as bright as the step's number."""
+
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+
+    def render(self) -> Any:
+        return np.full((30, 40, 3), 20 * self.t, np.uint8)
+
+    def get_action_meanings(self) -> list[str]:
+        return ["STAY", "GO"]

@@ -7,6 +7,7 @@ use_one_thread()  # before NumPy and JAX are imported
 # ruff: noqa: E402
 import dataclasses
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -38,6 +39,8 @@ HELP = """\
   policy-inertia evaluate runs/CartPole-v1-nsac-0         return and oscillation of a policy
   policy-inertia compare dqn sac nsac --env CartPole-v1   methods side by side, over seeds
   policy-inertia study paper                              the paper's experiments, or your own
+  policy-inertia report runs/paper                        a study as one HTML file
+  policy-inertia record runs/CartPole-v1-nsac-0           an episode as a GIF, with actions and mu
   policy-inertia parity TwoWay                            our Highway tasks against highway-env
   policy-inertia methods                                  what can be trained
   policy-inertia tasks                                    on what, and with which settings
@@ -158,15 +161,9 @@ def evaluate(args: list[str]) -> None:
         "Run a trained policy for whole episodes, with sampled actions (as in the paper) and with "
         "the most probable ones, and without its inertia controller if it has one.",
     )
-    from .config import merge
     from .evaluation import evaluate as measure
-    from .policy import Policy
 
-    path = parsed.policy
-    policy = Policy.load(path / "best.safetensors" if parsed.best and path.is_dir() else path)
-    env, kwargs = parsed.env or policy.task, _assigned("--env-kwargs", parsed.env_kwargs)
-    if env == policy.task:
-        kwargs = merge(policy.env_kwargs, kwargs)
+    policy, env, kwargs = _policy(parsed)
     place: Any = env
     if parsed.simulator == "highway-env":
         from .envs import highway
@@ -192,6 +189,89 @@ def evaluate(args: list[str]) -> None:
             else f"{policy.method} on {env}, {parsed.episodes} episodes",
             [(label, [figures]) for label, figures in found.items()],
         )
+
+
+def record(args: list[str]) -> None:
+    """Record episodes of a trained policy."""
+
+    @dataclass(frozen=True)
+    class Record:
+        policy: tyro.conf.Positional[Path]
+        """A run folder, or a policy file."""
+        out: Path | None = None
+        """A .gif, or an .mp4 where imageio-ffmpeg is installed. Default: recording.gif beside the
+        policy."""
+        env: str | None = None
+        """Gymnasium id. Default: the env that it was trained on, with its arguments."""
+        env_kwargs: tuple[str, ...] = ()
+        """Arguments of the env, such as config.scenario=simple; on top of those of its training."""
+        episodes: int = 1
+        """How many episodes, one after the other."""
+        seed: int = 0
+        """The episodes and the sampled actions follow from it, as in evaluate."""
+        greedy: bool = False
+        """Take the most probable action instead of sampling."""
+        best: bool = False
+        """Of a run folder, take the policy of the best evaluation instead of the last."""
+        hysteresis: float | None = None
+        """Put a filter of this threshold around the policy."""
+        limit: int = 500
+        """Steps of an episode at most."""
+        speed: float = 10.0
+        """Steps a second."""
+
+    parsed = _parse(
+        Record,
+        args,
+        "record",
+        "Run a trained policy and write what there is to see as a GIF or MP4, with the strip of "
+        "its actions and its inertia mu under the picture. The env must offer rgb_array.",
+    )
+    from . import video
+    from .recording import record as run
+
+    beside = parsed.policy if parsed.policy.is_dir() else parsed.policy.parent
+    path = parsed.out or beside / "recording.gif"
+    video.refuse_kind(path)
+    policy, env, kwargs = _policy(parsed)
+    if parsed.hysteresis is not None:
+        policy = policy.with_hysteresis(parsed.hysteresis)
+    _render_unseen()
+    made = run(
+        policy,
+        env,
+        parsed.episodes,
+        parsed.seed,
+        parsed.greedy,
+        limit=parsed.limit,
+        env_kwargs=kwargs,
+    )
+    video.write(made, path, parsed.speed)
+    for k, episode in enumerate(made):
+        cut = ", cut there" if episode.cut else ""
+        out.print(
+            f"episode {k}: return {episode.total:.1f}, {episode.switches} switches in "
+            f"{len(episode.moments)} steps{cut}",
+            soft_wrap=True,
+        )
+    out.print(f"Recorded: {path}", soft_wrap=True)
+
+
+def _policy(parsed: Any) -> tuple[Any, str, dict[str, Any]]:
+    """The policy that was asked for, and the env to run it in with its arguments."""
+    from .config import merge
+    from .policy import Policy
+
+    path = parsed.policy
+    policy = Policy.load(path / "best.safetensors" if parsed.best and path.is_dir() else path)
+    env, kwargs = parsed.env or policy.task, _assigned("--env-kwargs", parsed.env_kwargs)
+    return policy, env, merge(policy.env_kwargs, kwargs) if env == policy.task else kwargs
+
+
+def _render_unseen() -> None:
+    """Frames need no window, and no complaint of pygame's that there is none."""
+    for name in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
+        os.environ[name] = os.environ.get(name) or "dummy"
 
 
 def compare(args: list[str]) -> None:
@@ -355,6 +435,40 @@ def _dry_run(plan: Any, folder: Path, jobs: int | None) -> None:
     )
 
 
+def report(args: list[str]) -> None:
+    """Write a study's report."""
+
+    @dataclass(frozen=True)
+    class Report:
+        folder: tyro.conf.Positional[Path]
+        """A study's folder; it need not be finished."""
+        out: Path | None = None
+        """The HTML file. Default: report.html in the folder."""
+        statistic: Literal["iqm", "paper"] = "iqm"
+        """Interquartile means with bootstrap intervals, or the paper's mean and half a standard
+        deviation."""
+        no_inspect: bool = False
+        """Record no episodes: no inspector, and no env is made."""
+
+    parsed = _parse(
+        Report,
+        args,
+        "report",
+        "Write one HTML file that needs nothing else: verdict, curves, return against oscillation, "
+        "statistics, an inspector of recorded episodes and the settings. Beside it go summary.json, "
+        "summary.csv and the figures as SVG and PNG.",
+    )
+    from .study import collect
+    from .study.report import write
+
+    _render_unseen()
+    found = collect(parsed.folder)
+    path = write(
+        found, parsed.out or parsed.folder / "report.html", not parsed.no_inspect, parsed.statistic
+    )
+    out.print(f"Report: {path} ({path.stat().st_size / 1e6:.1f} MB)", soft_wrap=True)
+
+
 def parity(args: list[str]) -> None:
     """Compare the Highway simulator with highway-env, step by step."""
 
@@ -419,6 +533,8 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "evaluate": evaluate,
     "compare": compare,
     "study": study,
+    "report": report,
+    "record": record,
     "parity": parity,
     "methods": methods,
     "tasks": tasks,

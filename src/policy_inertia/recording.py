@@ -160,8 +160,9 @@ def _make(env: EnvLike, frames: bool, kwargs: dict[str, Any]) -> gym.Env:
 def _frame(env: gym.Env) -> bytes:
     try:
         seen: Any = env.render()
-    except gym.error.DependencyNotInstalled as error:
-        raise InputError(f"nothing can be rendered: {str(error).splitlines()[0]}") from error
+    except Exception as error:  # whatever somebody's env may raise: a missing library, no window
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{env.spec.id if env.spec else env} cannot be rendered: {why}") from error
     if not isinstance(seen, np.ndarray) or seen.ndim != 3 or seen.dtype != np.uint8:
         raise InputError(
             f"render() gave {type(seen).__name__}: with render_mode='rgb_array' it must give an "

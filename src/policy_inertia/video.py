@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from .types import InputError
 
 KINDS = (".gif", ".mp4")
 WINDOW = 60  # steps that the strip shows
-SIZE = (480, 96)  # of what stands under a frame
+SIZE = (480, 112)  # of what stands under a frame
 MARGIN, ROW = 10, 18
 PAPER, INK, FAINT, RED = "#ffffff", "#1B1F24", "#8b949e", "#D55E00"
 
@@ -69,11 +70,13 @@ def _mosaic(images: list[Image.Image]) -> Image.Image:
 def _mp4(images: list[Image.Image], path: Path, speed: float) -> None:
     import imageio_ffmpeg
 
-    size = images[0].size
     writer = imageio_ffmpeg.write_frames(
-        str(path), size, fps=speed, macro_block_size=2, output_params=["-bitexact"]
+        str(path), images[0].size, fps=speed, macro_block_size=2, output_params=["-bitexact"]
     )
-    writer.send(None)
+    with warnings.catch_warnings():
+        # JAX warns of forks; this one runs another program at once
+        warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+        writer.send(None)
     for image in images:
         writer.send(np.ascontiguousarray(image))
     writer.close()
@@ -121,6 +124,12 @@ def _picture(recording: Recording, t: int, frame: Image.Image, over: bool = Fals
         line = [(MARGIN + (k + 0.5) * wide, bottom - tall * m.mu) for k, m in enumerate(shown)]
         pen.line(line, RED, 2)
         pen.text((MARGIN, bottom - tall - 1), "mu", FAINT, small)
+    left = float(MARGIN)
+    for k, name in enumerate(recording.actions):
+        edge = height + under - 18
+        pen.rectangle((left, edge, left + 10, edge + 10), COLOURS[k % len(COLOURS)])
+        pen.text((left + 14, edge - 2), name, FAINT, small)
+        left += 26 + pen.textlength(name, small)
     x = MARGIN + (t - first + 0.5) * wide
     pen.line((x, top - 3, x, bottom if recording.nested else top + ROW + 3), INK, 2)
     return picture
