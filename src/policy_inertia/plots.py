@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#E69F00", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
 MARKERS = "osD^vPX*"
 INK = "#1B1F24"  # axes and words
+LONGEST = 24  # letters of a label
 PANELS = (("eval/oscillation_ratio", "oscillation ratio"), ("eval/mean_reward", "return"))
 
 
@@ -184,6 +185,11 @@ def _draw(axis: Any, panel: Panel) -> None:
         _label_ends(axis, ends)
 
 
+def _short(name: str) -> str:
+    """A name that leaves room for the picture."""
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+
+
 def _label_ends(axis: Any, ends: list[tuple[float, str, str]]) -> None:
     """Write each curve's name at its end, moved apart where two would overlap."""
     low, high = axis.get_ylim()
@@ -196,7 +202,7 @@ def _label_ends(axis: Any, ends: list[tuple[float, str, str]]) -> None:
         heights[i] = min(heights[i], high - gap * (len(heights) - 1 - i))
     for height, (_, name, line) in zip(heights, ends, strict=True):
         axis.annotate(
-            name,
+            _short(name),
             (1.01, height),
             xycoords=("axes fraction", "data"),
             color=text_colour(line),
@@ -217,7 +223,18 @@ def _label_points(axis: Any, panel: Panel) -> None:
         drawn += list(zip(*places, strict=True))
     centres = axis.transData.transform(drawn) if drawn else []
     whole, taken = axis.get_window_extent(renderer), list[Any]()
-    spots = [(8, 6), (8, -6), (-8, 6), (-8, -6), (0, 14), (0, -14), (8, 20), (8, -20), (-8, 20), (14, 0)]
+    spots = [
+        (8, 6),
+        (8, -6),
+        (-8, 6),
+        (-8, -6),
+        (0, 14),
+        (0, -14),
+        (8, 20),
+        (8, -20),
+        (-8, 20),
+        (14, 0),
+    ]
     for p in points:
         if not p.label:
             continue
@@ -225,7 +242,7 @@ def _label_points(axis: Any, panel: Panel) -> None:
         for dx, dy in spots:
             side = "left" if dx > 0 else "right" if dx < 0 else "center"
             text = axis.annotate(
-                p.label, (p.x, p.y), (dx, dy), textcoords="offset points", fontsize=9,
+                _short(p.label), (p.x, p.y), (dx, dy), textcoords="offset points", fontsize=9,
                 color=text_colour(p.colour), ha=side, va="center", parse_math=False,
             )  # fmt: skip
             box = text.get_window_extent(renderer)

@@ -190,4 +190,3 @@ def action_names(env: gym.Env) -> tuple[str, ...]:
         found = list(inner.action_type.actions.values())  # highway-env
     names = tuple(str(name).removeprefix("LANE_") for name in found)
     return names if len(names) == n else tuple(str(first + k) for k in range(n))
-

@@ -160,7 +160,7 @@ def _interval(e: Estimate) -> tuple[float, float] | None:
 
 
 def _name(experiment: Experiment, task: str, kind: str) -> str:
-    return "-".join(re.sub(r"[^a-z0-9]+", "-", p.lower()) for p in (experiment.name, task, kind))
+    return re.sub(r"[^a-z0-9]+", "-", f"{experiment.name} {task} {kind}".lower()).strip("-")
 
 
 def _shade(statistic: Statistic) -> str:

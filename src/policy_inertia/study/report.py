@@ -74,9 +74,7 @@ def write(
 def _page(results: Results, sections: dict[str, tuple[str, Any]]) -> str:
     script = inspector.asset("inspector.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    )
+    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     style = files(__package__).joinpath("report.css").read_text() + inspector.asset("inspector.css")
     head = tag(
         "head",

@@ -78,7 +78,14 @@ def _numbers(recording: Recording) -> dict[str, Any]:
         "nested": recording.nested,
         "end": end,
         "steps": [
-            [m.previous, m.action, round(m.reward, 4), round(m.mu, 4), short(m.core), short(m.mixed)]
+            [
+                m.previous,
+                m.action,
+                round(m.reward, 4),
+                round(m.mu, 4),
+                short(m.core),
+                short(m.mixed),
+            ]
             for m in recording.moments
         ],
     }
