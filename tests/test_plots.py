@@ -4,10 +4,9 @@ import pytest
 
 from policy_inertia.plots import COLOURS, Line, Panel, Point, aligned, render, text_colour
 
-PANELS = [
-    Panel("steps", "return", [Line("a $b$", COLOURS[0], [0, 1, 2], [1, 2, 3], [0, 1, 2], [2, 3, 4])]),
-    Panel("x", "y", [], [Point("here", COLOURS[1], "o", 1, 2, (0, 2)), Point("", COLOURS[2], "s", 3, 4)]),
-]  # fmt: skip
+LINE = Line("a $b$", COLOURS[0], [0, 1, 2], [1, 2, 3], [0, 1, 2], [2, 3, 4])
+POINTS = [Point("here", COLOURS[1], "o", 1, 2, (0, 2)), Point("", COLOURS[2], "s", 3, 4)]
+PANELS = [Panel("steps", "return", [LINE]), Panel("x", "y", [], POINTS)]
 
 
 def contrast_with_white(colour: str) -> float:
@@ -39,7 +38,8 @@ def test_labels_can_be_read(colour):
 
 
 def test_curves_are_as_long_as_the_shortest_and_have_holes():
-    runs = [[{"step": 0, "x": 1}, {"step": 5, "x": 2}, {"step": 9, "x": 3}], [{"step": 0}, {"step": 5, "x": 4}]]  # fmt: skip
+    long = [{"step": 0, "x": 1}, {"step": 5, "x": 2}, {"step": 9, "x": 3}]
+    runs = [long, [{"step": 0}, {"step": 5, "x": 4}]]
     steps, values = aligned(runs, "x")
     assert steps.tolist() == [0, 5]
     assert values[:, 1].tolist() == [2, 4]

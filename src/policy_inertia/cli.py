@@ -455,8 +455,8 @@ def report(args: list[str]) -> None:
         args,
         "report",
         "Write one HTML file that needs nothing else: verdict, curves, return against oscillation, "
-        "statistics, an inspector of recorded episodes and the settings. Beside it go summary.json, "
-        "summary.csv and the figures as SVG and PNG.",
+        "statistics, an inspector of recorded episodes and the settings. Beside it go "
+        "summary.json, summary.csv and the figures as SVG and PNG.",
     )
     from .study import collect
     from .study.report import write

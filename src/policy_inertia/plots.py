@@ -126,7 +126,7 @@ def render(
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    style = {
+    style: dict[Any, Any] = {
         "svg.hashsalt": salt or "policy-inertia",
         "svg.fonttype": "none",  # words stay words
         "font.family": "DejaVu Sans",
@@ -142,7 +142,8 @@ def render(
             _draw(axis, panel)
         if title:
             fig.suptitle(title, fontsize=10, parse_math=False)
-        fig.get_layout_engine().execute(fig)
+        layout: Any = fig.get_layout_engine()
+        layout.execute(fig)
         fig.set_layout_engine("none")  # once is enough; it is the slowest part
         for axis, panel in zip(axes[0], panels, strict=True):
             _label_points(axis, panel)  # where everything else has come to stand
@@ -174,11 +175,11 @@ def _draw(axis: Any, panel: Panel) -> None:
         if len(told):
             ends.append((float(told[-1]), line.label, line.colour))
     for p in panel.points:
-        bars = [None if i is None else [[v - i[0]], [i[1] - v]]
-                for v, i in ((p.x, p.x_interval), (p.y, p.y_interval))]  # fmt: skip
         if not p.marker:
             continue  # a name alone
-        axis.errorbar(p.x, p.y, yerr=bars[1], xerr=bars[0], color=p.colour, alpha=0.5, lw=1.2)
+        ends_of = ((p.x, p.x_interval), (p.y, p.y_interval))
+        wide, tall = (None if i is None else [[v - i[0]], [i[1] - v]] for v, i in ends_of)
+        axis.errorbar(p.x, p.y, tall, wide, color=p.colour, alpha=0.5, lw=1.2)
         face = "none" if p.hollow else p.colour
         axis.plot(p.x, p.y, p.marker, ms=7, mec=p.colour, mfc=face, mew=1.6, ls="none")
     if panel.label_ends:
@@ -238,7 +239,7 @@ def _label_points(axis: Any, panel: Panel) -> None:
     for p in points:
         if not p.label:
             continue
-        costs = []
+        costs: list[tuple[int, int, Any, Any]] = []
         for dx, dy in spots:
             side = "left" if dx > 0 else "right" if dx < 0 else "center"
             text = axis.annotate(

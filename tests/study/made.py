@@ -62,10 +62,11 @@ def series(
         for tau, each in filtered.items():
             less = figures(r - tau, o / (1 + 2 * tau), c)
             each.append({"sampled": less, "greedy": less})
-    config = {"method": label.lower(), "env": "policy_inertia/TwoWay-v0", "steps": 100_000}
-    config |= {"config": {"temperature": 0.01, "hidden": [64, 64]} | ({} if mu is None else {"mu0": 0.0})}  # fmt: skip
+    own = {"temperature": 0.01, "hidden": [64, 64]} | ({} if mu is None else {"mu0": 0.0})
+    env = "policy_inertia/TwoWay-v0"
+    config = {"method": label.lower(), "env": env, "steps": 100_000, "config": own}
     return Series(
-        label, task, label.lower(), "policy_inertia/TwoWay-v0", config, list(range(seeds)),
+        label, task, label.lower(), env, config, list(range(seeds)),
         [Path(f"runs/{label}/seed-{k}") for k in range(seeds)], curves, results, filtered,
     )  # fmt: skip
 

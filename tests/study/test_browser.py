@@ -16,10 +16,15 @@ from policy_inertia.study.results import Experiment
 from tests.study.made import results, series
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 ENV = "policy_inertia/TwoWay-v0"
 DESKTOP, PHONE = (1280, 900), (390, 844)
 

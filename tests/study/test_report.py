@@ -82,7 +82,8 @@ def test_summaries_and_figures_lie_beside_it(written):
     assert beside == {"report.html", "summary.json", "summary.csv", "figures"}
     listed = json.loads((written.parent / "summary.json").read_text())
     assert listed["command"] == "policy-inertia study tiny"
-    assert len(list(csv.DictReader(open(written.parent / "summary.csv")))) > 10
+    lines = (written.parent / "summary.csv").read_text().splitlines()
+    assert len(list(csv.DictReader(lines))) > 10
     assert (written.parent / "figures" / "base-two-way-curves.svg").exists()
 
 
@@ -131,9 +132,20 @@ def test_nan_is_marked_in_the_table(tmp_path):
 def test_single_seed_is_reported_without_intervals_or_best(tmp_path):
     lines = [series("SAC", seeds=1), series("NSAC", seeds=1, mu=0.5)]
     made = results(experiments=[Experiment("base", "Base", "", False, lines)])
-    text = report.write(made, tmp_path / "r.html", False, "paper").read_text()
+    text = report.write(made, tmp_path / "r.html", False).read_text()
     assert "one seed: no interval" in text
     assert 'class="best"' not in text
+
+
+def test_papers_statistic_calls_nothing_best(tmp_path):
+    lines = [series("SAC", osc=0.9), series("NSAC", osc=0.1, mu=0.5)]
+    made = results(experiments=[Experiment("base", "Base", "", False, lines)])
+    ours, papers = (
+        report.write(made, tmp_path / s / "r.html", False, s).read_text() for s in ("iqm", "paper")
+    )
+    assert 'class="best"' in ours
+    assert 'class="best"' not in papers
+    assert "half a standard deviation decides nothing" in papers
 
 
 def test_settings_that_differ_are_apart_from_those_that_do_not(tmp_path):
@@ -141,6 +153,7 @@ def test_settings_that_differ_are_apart_from_those_that_do_not(tmp_path):
     texts = page.texts
     same = texts.index("the same in all")
     assert texts.index("config.mu0") < same < texts.index("config.temperature")
+    assert "[64, 64]" in texts
 
 
 def test_nothing_to_report_is_said(tmp_path):

@@ -103,7 +103,7 @@ def test_policy_that_is_always_greedy_is_known():
         r["greedy"] = r["sampled"]
     found = summary.rows(experiment(dqn, series("SAC")))
     assert summary.always_greedy(found, found[0])
-    assert not summary.always_greedy(found, [r for r in found if r.label == "SAC"][0])
+    assert not summary.always_greedy(found, next(r for r in found if r.label == "SAC"))
 
 
 def test_json_and_csv_hold_the_same_numbers():

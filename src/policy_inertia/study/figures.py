@@ -113,7 +113,7 @@ def pareto(experiment: Experiment, task: str, found: list[Row]) -> Figure:
 
 
 def _points(found: list[Row], s: Series, i: int, measure: Measure) -> list[Point]:
-    points = []
+    points: list[Point] = []
     for row in found:
         both = [row.estimates.get(m.key) for m in (OSCILLATION, measure)]
         if row.label != s.label or row.hysteresis is not None or None in both:

@@ -28,6 +28,7 @@ class Estimate:
     low: float | None
     high: float | None
     seeds: int  # in the smallest stratum
+    confident: bool = True  # whether low and high are an interval of confidence
 
     def above(self, other: Estimate) -> bool:
         """Whether the two intervals are apart, this one on top."""
@@ -66,7 +67,7 @@ def mean_and_half_deviation(strata: Strata) -> Estimate:
     if seeds < 2:
         return Estimate(value, None, None, seeds)
     half = float(np.mean([a.std(ddof=1) for a in arrays])) / 2
-    return Estimate(value, value - half, value + half, seeds)
+    return Estimate(value, value - half, value + half, seeds, confident=False)
 
 
 def estimate(strata: Strata, statistic: Statistic = "iqm", seed: int = 0) -> Estimate:
@@ -135,11 +136,11 @@ def curve(
 def leaders(estimates: Sequence[Estimate | None], higher_is_better: bool) -> list[str]:
     """For each: "best" where its interval is apart from all others', "tied" where not, else "".
 
-    A tie is everything whose interval reaches into the leader's. Without intervals, or with fewer
-    than two to compare, nothing is marked.
+    A tie is everything whose interval reaches into the leader's. Without intervals of confidence,
+    or with fewer than two to compare, nothing is marked.
     """
     told = [e for e in estimates if e is not None]
-    if len(told) < 2 or any(e.low is None for e in told):
+    if len(told) < 2 or any(e.low is None or not e.confident for e in told):
         return [""] * len(estimates)
     sign = 1 if higher_is_better else -1
     leader = max(told, key=lambda e: sign * e.value)

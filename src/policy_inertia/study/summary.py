@@ -91,10 +91,10 @@ def rows(experiment: Experiment, statistic: Statistic = "iqm") -> list[Row]:
         ]
         for tau, filtered in sorted(s.hysteresis.items()):
             sets += [(kind, tau, [f[kind] for f in filtered]) for kind in ("sampled", "greedy")]
-        for kind, tau, figures in sets:
+        for kind, threshold, figures in sets:
             values = {m.key: [f.get(m.key) for f in figures] for m in MEASURES}
             estimates, missing = _estimates(values, statistic)
-            about = (experiment.name, s.task, s.label, s.method, s.env, kind, tau, s.seeds)
+            about = (experiment.name, s.task, s.label, s.method, s.env, kind, threshold, s.seeds)
             found.append(Row(*about, values, estimates, missing))
     return found
 
@@ -166,8 +166,9 @@ def _probabilities(pairs: list[tuple[Row, Row]]) -> dict[str, Estimate]:
     found = {}
     for m in MEASURES:
         if m.higher_is_better is not None and all(m.key in r.estimates for p in pairs for r in p):
-            strata: list[list[list[Any]]] = [[r.values[m.key] for r in side] for side in zip(*pairs)]  # noqa: B905  # fmt: skip
-            found[m.key] = probability_of_improvement(*strata, m.higher_is_better)
+            ours: list[Any] = [p[0].values[m.key] for p in pairs]
+            theirs: list[Any] = [p[1].values[m.key] for p in pairs]
+            found[m.key] = probability_of_improvement(ours, theirs, m.higher_is_better)
     return found
 
 
@@ -189,7 +190,9 @@ def _leader(table: Sequence[Row], measure: Measure, word: str) -> str:
     said = marks(known, measure)
     start = f"{measure.label.capitalize()} is {word} with {best.name} ({value})"
     if not any(said):
-        return f"{start}, but not resolved: a single seed decides nothing."
+        alone = best.estimates[measure.key].low is None
+        why = "a single seed" if alone else "half a standard deviation"
+        return f"{start}, but not resolved: {why} decides nothing."
     close = [r.name for r, mark in zip(known, said, strict=True) if mark and r is not best]
     if not close:
         return f"{start}: its interval is apart from all others."
