@@ -66,24 +66,24 @@ def test_estimates_agree_with_rliable(rliable):
     library, metrics = rliable
     scores = {"ours": as_rliable(TASKS)}
     points, intervals = library.get_interval_estimates(
-        scores, lambda x: np.array([metrics.aggregate_iqm(x)]), reps=20_000
+        scores, lambda x: np.array([metrics.aggregate_iqm(x)]), reps=5_000
     )
     found = interquartile_mean(TASKS, repetitions=20_000)
     assert found.value == pytest.approx(points["ours"][0])
     low, high = intervals["ours"][:, 0]
-    assert (found.low, found.high) == pytest.approx((low, high), abs=0.03 * (high - low))
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.05 * (high - low))
 
 
 def test_probability_of_improvement_agrees_with_rliable(rliable):
     library, metrics = rliable
     pairs = {"ours,theirs": (as_rliable(TASKS), as_rliable(OTHERS))}
     points, intervals = library.get_interval_estimates(
-        pairs, metrics.probability_of_improvement, reps=2_000
+        pairs, metrics.probability_of_improvement, reps=1_000
     )
     found = probability_of_improvement(TASKS, OTHERS)
     assert found.value == pytest.approx(float(points["ours,theirs"]))
     low, high = intervals["ours,theirs"].ravel()
-    assert (found.low, found.high) == pytest.approx((low, high), abs=0.06 * (high - low))
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.1 * (high - low))
 
 
 def test_interval_agrees_with_scipys_bootstrap():

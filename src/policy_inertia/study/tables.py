@@ -19,8 +19,8 @@ MARKS = (
 HOW = (
     f"Intervals are percentiles of {REPETITIONS:,} bootstrap samples that draw whole runs, task by "
     "task. With few seeds they are too narrow rather than too wide. A probability of improvement "
-    "is the share of pairs of runs in which the first is better; 50% is no difference, and it is bold "
-    "where the interval leaves 50% out."
+    "is the share of pairs of runs in which the first is better; 50% is no difference, and it is "
+    "bold where the interval leaves 50% out."
 )
 PAPERS = (
     "Tables and curves show the paper's mean and half a standard deviation over seeds, which is no "
