@@ -132,6 +132,9 @@ def test_help_teaches(run):
         ("compare dqn --set dqn.learning_rat=1", "did you mean 'learning_rate'"),
         ("compare dqn --jobs 0", "jobs is 0"),
         ("parity TwoWays", "did you mean 'TwoWay'"),
+        ("record nowhere", "there is no file"),
+        ("record . --out x.avi", "written as .gif or .mp4"),
+        ("report nowhere", "holds no study"),
         ("methods now", "takes no arguments"),
     ],
 )

@@ -1,14 +1,18 @@
+import dataclasses
 import io
 import sys
+from types import SimpleNamespace
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from PIL import Image
 
-from policy_inertia import InputError, Policy, evaluate, train, video
+from policy_inertia import InputError, Policy, cli, evaluate, train, video
+from policy_inertia.config import settings
 from policy_inertia.envs import episode_seed
-from policy_inertia.recording import WIDTH, action_names, record
+from policy_inertia.recording import WIDTH, Moment, Recording, action_names, record
+from policy_inertia.session import Session
 from tests.probes import Both, Seen
 
 
@@ -21,6 +25,12 @@ def policy(tmp_path_factory) -> Policy:
     out = tmp_path_factory.mktemp("recording") / "run"
     short = {"steps": 1_500, "eval_every": 1_500, "eval_episodes": 2, "final_episodes": 2}
     return train("nsac", Seen, out, **short)
+
+
+def record_frame() -> bytes:
+    data = io.BytesIO()
+    Image.fromarray(Seen.render(SimpleNamespace(t=1))).save(data, "PNG")
+    return data.getvalue()
 
 
 def brightness(frame: bytes) -> int:
@@ -156,9 +166,49 @@ def test_gif_shows_every_step(policy, tmp_path):
     # under the picture: the strip, in the colours of the actions that were taken
     first = [m.action for m in recordings[0].moments[:10]]
     row = shown[0][360 + 26 + 9]
-    cells = [row[int(10 + (k + 0.25) * 460 / 60)] for k in range(10)]
+    cells = [row[int(10 + (k + 0.25) * 460 / 10)] for k in range(10)]
     blue = [int(c[2]) > int(c[0]) for c in cells]
     assert blue == [a == 0 for a in first]
+
+
+def test_long_episode_has_a_moving_window():
+    moments = [Moment(None, -1, k // 60, 1.0, 0.0, None, None) for k in range(120)]
+    frame = record_frame()
+    recording = Recording(
+        "a",
+        "b",
+        0,
+        True,
+        False,
+        ("x", "y"),
+        [dataclasses.replace(m, frame=frame) for m in moments],
+        frame,
+        True,
+        None,
+        False,
+    )
+    shown = [np.asarray(image)[360 + 26 + 9] for image in video.draw(recording)]
+    first, last = shown[0], shown[-1]
+    assert all(int(first[x][2]) > int(first[x][0]) for x in (20, 240, 460))  # only blue: x
+    assert all(int(last[x][2]) < int(last[x][0]) for x in (20, 240, 400))  # only orange: y
+
+
+def test_command_records(tmp_path, monkeypatch, capfd):
+    made = Session(settings("nsac", "CartPole-v1"), "CartPole-v1").policy()
+    made.save(tmp_path / "policy.safetensors")
+
+    def run(*words: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["policy-inertia", "record", str(tmp_path), *words])
+        cli.main()
+        return capfd.readouterr().out
+
+    text = run("--episodes", "2", "--limit", "9", "--greedy", "--hysteresis", "0.1")
+    assert "episode 1: return 9.0" in text or "episode 1: return 8.0" in text
+    with Image.open(tmp_path / "recording.gif") as gif:
+        assert gif.size == (480, 320 + 112)
+    with pytest.raises(SystemExit):
+        run("--out", "a.avi")
+    assert "written as .gif or .mp4" in capfd.readouterr().err
 
 
 def test_mp4_is_written(policy, tmp_path):

@@ -16,7 +16,7 @@ from .recording import Moment, Recording
 from .types import InputError
 
 KINDS = (".gif", ".mp4")
-WINDOW = 60  # steps that the strip shows
+WINDOW = 60  # steps that the strip shows at most
 SIZE = (480, 112)  # of what stands under a frame
 MARGIN, ROW = 10, 18
 PAPER, INK, FAINT, RED = "#ffffff", "#1B1F24", "#8b949e", "#D55E00"
@@ -109,9 +109,10 @@ def _picture(recording: Recording, t: int, frame: Image.Image, over: bool = Fals
     pen.text((MARGIN, top), _words(recording, now, t, over), INK, font)
     text = f"return {reward:.1f}"
     pen.text((width - MARGIN - pen.textlength(text, font), top), text, INK, font)
-    first = max(0, min(t - WINDOW // 2, len(recording.moments) - WINDOW))
-    shown = recording.moments[first : first + WINDOW]
-    wide = (width - 2 * MARGIN) / WINDOW
+    window = min(WINDOW, len(recording.moments))
+    first = max(0, min(t - window // 2, len(recording.moments) - window))
+    shown = recording.moments[first : first + window]
+    wide = (width - 2 * MARGIN) / window
     top += 20
     for k, moment in enumerate(shown):
         x = MARGIN + k * wide

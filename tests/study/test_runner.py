@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from policy_inertia import InputError
+from policy_inertia import InputError, cli
 from policy_inertia.study import Workers, collect, run_study, study_from_dict
 from policy_inertia.study.runner import Run
 from tests.helpers import contents
@@ -67,6 +67,19 @@ def test_study_gathers_every_run(undisturbed):
         plain, filtered = s.results[0]["greedy"], s.hysteresis[0.05][0]["greedy"]
         assert filtered["oscillation_ratio"] <= plain["oscillation_ratio"]
     assert not list(out.rglob("checkpoint-*"))  # a finished run keeps no replay
+
+
+def test_command_reports_a_study(undisturbed, tmp_path, monkeypatch, capfd):
+    out, _ = undisturbed
+    words = ["policy-inertia", "report", str(out), "--out", str(tmp_path / "r" / "all.html")]
+    monkeypatch.setattr(sys, "argv", words)
+    cli.main()
+    assert "all.html (0." in capfd.readouterr().out.replace("\n", "")
+    text = (tmp_path / "r" / "all.html").read_text()
+    assert "policy-inertia study tiny.toml" in text
+    assert "data:image/webp" in text  # the inspector has frames
+    assert "dqn + hysteresis 0.05" in text
+    assert len(json.loads((tmp_path / "r" / "summary.json").read_text())["rows"]) == 9
 
 
 def test_run_of_a_study_is_the_run_one_would_start_alone(undisturbed, tmp_path):

@@ -64,6 +64,12 @@ def test_verdict_says_what_is_resolved_and_what_is_not():
     assert "not resolved: the interval overlaps with all others" in said[0]
 
 
+def test_verdict_does_not_call_equals_best():
+    lines = [series("SAC", crash=9), series("NSAC", crash=9)]  # all runs crash always
+    said = summary.verdict(summary.rows(experiment(*lines)), "Two-Way")
+    assert said[2] == "Crash rate is the same with all (1.00)."
+
+
 def test_verdict_admits_that_a_filter_does_as_well():
     strong = series("SAC", 18, 0.5, thresholds=(0.01, 2.0))
     weak = series("NSAC", 15, 0.3, mu=0.5)

@@ -98,7 +98,11 @@ def pareto(experiment: Experiment, task: str, found: list[Row]) -> Figure:
         for measure in (RETURN, *([CRASHES] if told else []))
     ]
     filters = any(p.lines for p in panels)
-    dashed = "; lines: with a hysteresis filter of ever higher threshold" if filters else ""
+    dashed = (
+        "; lines: with a hysteresis filter of ever higher threshold (dashed: greedy)"
+        if filters
+        else ""
+    )
     return Figure(
         "pareto",
         experiment.name,

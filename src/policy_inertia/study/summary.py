@@ -188,6 +188,8 @@ def _leader(table: Sequence[Row], measure: Measure, word: str) -> str:
     best = max(known, key=lambda r: sign * r.estimates[measure.key].value)
     value = measure.style.format(best.estimates[measure.key].value)
     said = marks(known, measure)
+    if len({r.estimates[measure.key].value for r in known}) == 1:
+        return f"{measure.label.capitalize()} is the same with all ({value})."
     start = f"{measure.label.capitalize()} is {word} with {best.name} ({value})"
     if not any(said):
         alone = best.estimates[measure.key].low is None
