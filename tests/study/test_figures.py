@@ -64,6 +64,14 @@ def test_env_that_tells_no_crashes_has_one_panel():
     assert figure.panels[0].points[0].y_interval is None
 
 
+def test_runs_that_logged_nothing_have_no_curves():
+    silent = series("SAC", seeds=2)
+    silent.curves[1].clear()
+    made = results(experiments=[Experiment("x", "X", "", False, [silent])])
+    drawn = figures.figures(made, summary.tabulate(made))
+    assert [figure.kind for figure in drawn] == ["pareto"]
+
+
 def test_figures_are_written_the_same_twice(tmp_path):
     e = Experiment("Own <Study>", "X", "", False, [series("SAC", seeds=2)])
     made = results(experiments=[e])

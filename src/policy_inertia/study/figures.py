@@ -40,7 +40,7 @@ def figures(
             if of_task(experiment, task):
                 drawn.append(curves(experiment, task, statistic))
                 drawn.append(pareto(experiment, task, found[experiment.name]))
-    return drawn
+    return [figure for figure in drawn if figure.panels]
 
 
 def write(
