@@ -373,6 +373,8 @@ def study(args: list[str]) -> None:
         ray: str | None = None
         """Run on the Ray cluster at this address (alone: the one that RAY_ADDRESS names or that
         runs on this machine). All nodes must share the folder."""
+        no_report: bool = False
+        """Leave the report to 'policy-inertia report'."""
         quiet: bool = False
         """No progress bars but a line for each run."""
 
@@ -408,6 +410,8 @@ def study(args: list[str]) -> None:
     for run, error in found.failed:
         warn(f"{run} failed twice: {error}")
     out.print(f"All of it is in {folder}", soft_wrap=True)
+    if not parsed.no_report:
+        _report(found, folder / "report.html")
     if found.failed:
         sys.exit(1)
 
@@ -459,13 +463,17 @@ def report(args: list[str]) -> None:
         "summary.json, summary.csv and the figures as SVG and PNG.",
     )
     from .study import collect
+
+    path = parsed.out or parsed.folder / "report.html"
+    _report(collect(parsed.folder), path, not parsed.no_inspect, parsed.statistic)
+
+
+def _report(found: Any, path: Path, inspect: bool = True, statistic: Any = "iqm") -> None:
     from .study.report import write
 
     _render_unseen()
-    found = collect(parsed.folder)
-    path = write(
-        found, parsed.out or parsed.folder / "report.html", not parsed.no_inspect, parsed.statistic
-    )
+    with out.status("writing the report"):
+        write(found, path, inspect, statistic)
     out.print(f"Report: {path} ({path.stat().st_size / 1e6:.1f} MB)", soft_wrap=True)
 
 

@@ -150,6 +150,7 @@ def test_killed_runner_takes_its_workers_along_and_the_same_command_goes_on(undi
     done = subprocess.run([*words, "--jobs", "2"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert figures(out) == figures(undisturbed[0])
+    assert "policy-inertia study" in (out / "report.html").read_text()
 
 
 def _alive(pid: int) -> bool:
