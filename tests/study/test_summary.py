@@ -70,6 +70,15 @@ def test_verdict_does_not_call_equals_best():
     assert said[2] == "Crash rate is the same with all (1.00)."
 
 
+def test_verdict_names_controllers_that_died_or_froze():
+    lines = [series("dead", mu=0.01), series("alive", mu=0.5), series("frozen", mu=0.97)]
+    said = summary.verdict(summary.rows(experiment(*lines)), "Two-Way")
+    assert said[-2:] == [
+        "The mean mu of dead is 0.01: its controller lets go always, and it acts as its core.",
+        "The mean mu of frozen is 0.97: it holds nearly always, and hardly decides.",
+    ]
+
+
 def test_verdict_admits_that_a_filter_does_as_well():
     strong = series("SAC", 18, 0.5, thresholds=(0.01, 2.0))
     weak = series("NSAC", 15, 0.3, mu=0.5)

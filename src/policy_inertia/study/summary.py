@@ -32,7 +32,8 @@ RETURN = Measure("return", "return", True, "{:.1f}")
 OSCILLATION = Measure("oscillation_ratio", "oscillation ratio", False, "{:.3f}")
 CRASHES = Measure("crash_rate", "crash rate", False, "{:.2f}")
 ENDS = Measure("termination_rate", "terminated", None, "{:.2f}")  # failure or success: the env's
-MEASURES = (RETURN, OSCILLATION, CRASHES, ENDS)
+MU = Measure("mu_mean", "mean mu", None, "{:.2f}")
+MEASURES = (RETURN, OSCILLATION, CRASHES, ENDS, MU)
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,21 @@ def verdict(found: Sequence[Row], task: str) -> list[str]:
     table = plain(found, task, "sampled")
     said = [_leader(table, m, "highest") for m in (RETURN,)]
     said += [_leader(table, m, "lowest") for m in (OSCILLATION, CRASHES)]
+    said += [_controller(row) for row in table]
     return [s for s in (*said, _filter(found, table, task)) if s]
+
+
+def _controller(row: Row) -> str:
+    """Whether a controller does nothing, or nothing else than to hold."""
+    mu = row.estimates.get(MU.key)
+    if mu is None or 0.05 <= mu.value <= 0.95:
+        return ""
+    does = (
+        "its controller lets go always, and it acts as its core"
+        if mu.value < 0.05
+        else ("it holds nearly always, and hardly decides")
+    )
+    return f"The mean mu of {row.name} is {mu.value:.2f}: {does}."
 
 
 def _leader(table: Sequence[Row], measure: Measure, word: str) -> str:
