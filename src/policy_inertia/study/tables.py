@@ -81,7 +81,7 @@ def _table(found: list[Row], task: str, statistic: Statistic) -> Html:
     return tag(
         "table",
         tag("caption", _caption(tables["sampled"], statistic)),
-        tag("thead", tag("tr", [tag("th", c, scope="col") for c in columns])),
+        _head(columns),
         tag("tbody", body),
         class_="table",
     )
@@ -171,11 +171,16 @@ def scrolling(columns: list[str], body: list[Html], caption: str) -> Html:
     table = tag(
         "table",
         tag("caption", caption),
-        tag("thead", tag("tr", [tag("th", c, scope="col") for c in columns])),
+        _head(columns),
         tag("tbody", body),
         class_="table",
     )
     return _wide(table, caption)
+
+
+def _head(columns: list[str]) -> Html:
+    words = [tag("th", c, scope="col", class_="word" if c == "actions" else None) for c in columns]
+    return tag("thead", tag("tr", words))
 
 
 def _wide(table: Html, name: str) -> Html:
