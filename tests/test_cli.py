@@ -72,18 +72,20 @@ def test_core_settings_are_flags_too(run, tmp_path):
     assert config["hidden"] == [16]
 
 
-def test_compare_ends_in_a_table_and_a_picture(run, tmp_path):
+def test_compare_ends_in_a_table_and_a_report(run, tmp_path):
     out = tmp_path / "c"
-    code, text, _ = run(
-        "compare", "sac", "nsac", *SHORT, "--seeds", 2, "--out", out, "--set", "nsac.mu0=0.5"
-    )
+    settings = ["eval_every=400", "eval_episodes=2", "final_episodes=2", "nsac.mu0=0.5"]
+    words = ("compare", "sac", "nsac", "--steps", 800, "--seeds", 2, "--out", out, "--set")
+    code, text, _ = run(*words, *settings)
     assert code == 0
-    assert re.search(r"nsac +│ sampled +│ +[\d.]+ ±", text)
-    assert "95% t-interval over 2 seeds" in text
-    assert (out / "curves.png").exists()
-    assert "nsac" in (out / "table.txt").read_text()
-    config = json.loads((out / "nsac" / "seed-0" / "run.json").read_text())["config"]
-    assert config["config"]["mu0"] == 0.5
+    assert re.search(r"nsac +sampled +[\d.]+ \[[\d.]+, [\d.]+\]", text)
+    assert "95% bootstrap interval over 2 seeds" in text
+    assert "policy-inertia compare sac nsac" in (out / "report.html").read_text()
+    assert list((out / "figures").glob("*curves.png"))
+    (about,) = out.glob("runs/*/nsac,mu0=0.5/seed-0/run.json")
+    config = json.loads(about.read_text())["config"]
+    assert (config["config"]["mu0"], config["eval_every"]) == (0.5, 400)
+    assert run(*words, *settings)[0] == 0  # the same command finds all of it done
 
 
 def test_parity_is_reported(run):
@@ -127,8 +129,8 @@ def test_help_teaches(run):
         ("train nsac CartPole-v1 --env-kwargs wage", "write name=value"),
         ("train dqn policy_inertia/TwoWay-v0 --env-kwargs config.scenari=simple", "scenari"),
         ("evaluate nowhere", "there is no file nowhere"),
-        ("compare dqn --set sac.x=1", "is not compared here"),
-        ("compare dqn --set dqn", "write method.setting=value"),
+        ("compare dqn --set sac.x=1", "'sac' is no setting of DQNConfig"),
+        ("compare dqn --set dqn", "write name=value"),
         ("compare dqn --set dqn.learning_rat=1", "did you mean 'learning_rate'"),
         ("compare dqn --jobs 0", "jobs is 0"),
         ("parity TwoWays", "did you mean 'TwoWay'"),

@@ -1,9 +1,10 @@
 """Minutes of training: do the methods solve a task at all? `make test-slow` runs it."""
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from policy_inertia import Policy, compare, evaluate
-from policy_inertia.comparison import interval
 
 SEEDS = 5
 
@@ -13,11 +14,11 @@ SEEDS = 5
 def test_dqn_sac_and_nsac_solve_cartpole(tmp_path):
     """Gymnasium calls 475 of 500 solved; the gate is the lower end of an interval over seeds."""
     found = compare(["dqn", "sac", "nsac"], "CartPole-v1", SEEDS, tmp_path / "c", steps=100_000)
-    assert all(r.done for r in found.runs)
-    for name in ("dqn", "sac", "nsac"):
+    assert not found.failed
+    for series in found.experiments[0].series:
         returns = [
             evaluate(
-                Policy.load(tmp_path / "c" / name / f"seed-{seed}" / "best.safetensors"),
+                Policy.load(series.folders[seed] / "best.safetensors"),
                 "CartPole-v1",
                 50,
                 seed=1_000 + seed,
@@ -25,6 +26,6 @@ def test_dqn_sac_and_nsac_solve_cartpole(tmp_path):
             ).summary()["return"]
             for seed in range(SEEDS)
         ]
-        mean, half = interval(returns)
-        print(f"{name}: {mean:.1f} ± {half:.1f} over {SEEDS} seeds")
+        mean, half = np.mean(returns), stats.t.ppf(0.975, SEEDS - 1) * stats.sem(returns)
+        print(f"{series.label}: {mean:.1f} ± {half:.1f} over {SEEDS} seeds")
         assert mean - half >= 475

@@ -11,22 +11,20 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from .display import (
-    comparison_progress,
-    comparison_table,
     complain,
     counting,
     out,
     show,
     study_progress,
+    study_tables,
     training_progress,
     warn,
 )
@@ -123,7 +121,7 @@ def train(args: list[str]) -> None:
     result = json.loads((folder / "result.json").read_text())
     show(
         f"{name} on {config.env} after {result['step']:,} steps",
-        [(k, [result[k]]) for k in ("sampled", "greedy", "core") if k in result],
+        [(k, result[k]) for k in ("sampled", "greedy", "core") if k in result],
     )
     out.print(f"All of it is in {folder}", soft_wrap=True)
 
@@ -187,7 +185,7 @@ def evaluate(args: list[str]) -> None:
             f"{policy.method} on {env} ({parsed.simulator}), {parsed.episodes} episodes"
             if place is not env
             else f"{policy.method} on {env}, {parsed.episodes} episodes",
-            [(label, [figures]) for label, figures in found.items()],
+            list(found.items()),
         )
 
 
@@ -287,68 +285,42 @@ def compare(args: list[str]) -> None:
         """Runs of each method; take five or more before you claim anything."""
         steps: int = 50_000
         """Environment steps of each run."""
-        envs: int = 8
-        """Environments side by side in each run."""
-        eval_every: int = 5_000
-        """Steps between evaluations."""
-        eval_episodes: int = 20
-        """Episodes of each evaluation."""
-        final_episodes: int = 50
-        """Episodes of the last evaluation, which the table shows."""
         hysteresis: tuple[float, ...] = ()
         """Thresholds of a filter to put around the trained policies, as further rows."""
-        set: tuple[str, ...] = field(default=())
-        """Settings of single methods, such as nsac.mu0=0.1 nsac.core.temperature=0.05."""
+        set: tuple[str, ...] = ()
+        """Settings of all runs, such as eval_every=2000, or of single methods, such as
+        nsac.mu0=0.1 nsac.core.temperature=0.05."""
         out: Path = Path("runs/compare")
-        """Folder for the runs, the table and the picture."""
-        resume: bool = False
-        """Go on after a stop; what is finished is not run again."""
+        """Folder for the runs and the report."""
         jobs: int | None = None
         """Runs at a time. Default: one for each core."""
         quiet: bool = False
-        """No progress bars."""
+        """No progress bars but a line for each run."""
 
     parsed = _parse(
         Compare,
         args,
         "compare",
         "Train several methods with several seeds, one process a core, and show return and "
-        "oscillation side by side.",
+        "oscillation side by side. Stop it whenever you like; the same command goes on from there.",
     )
     from . import comparison
-    from .plots import draw_curves
 
-    with comparison_progress(parsed.quiet) as watch:
+    given = _assigned("--set", parsed.set)
+    with study_progress(parsed.quiet) as watch:
         found = comparison.compare(
             parsed.methods,
             parsed.env,
             parsed.seeds,
             parsed.out,
-            parsed.resume,
             parsed.jobs,
             parsed.hysteresis,
-            _overrides(parsed.set, parsed.methods),
+            {name: given.pop(name) for name in parsed.methods if name in given},
             watch,
-            steps=parsed.steps,
-            envs=parsed.envs,
-            eval_every=parsed.eval_every,
-            eval_episodes=parsed.eval_episodes,
-            final_episodes=parsed.final_episodes,
+            shlex.join(["policy-inertia", "compare", *args]),
+            **{"steps": parsed.steps, **given},
         )
-    failed = [r for r in found.runs if not r.done]
-    for r in failed:
-        warn(f"{r.path} failed: {r.error}")
-    if not found.rows:
-        raise InputError("no run finished: mend what the lines above name, then add --resume")
-    table = comparison_table(f"{parsed.env}, {parsed.steps:,} steps", found.rows)
-    out.print(table)
-    picture = parsed.out / "curves.png"
-    draw_curves(found, picture)
-    with open(parsed.out / "table.txt", "w") as file:
-        Console(file=file, width=120).print(table)
-    out.print(f"Curves: {picture}   Table: {parsed.out / 'table.txt'}", soft_wrap=True)
-    if failed:
-        sys.exit(1)
+    _told(found)
 
 
 def study(args: list[str]) -> None:
@@ -407,11 +379,21 @@ def study(args: list[str]) -> None:
     command = shlex.join(["policy-inertia", "study", *args])
     with study_progress(parsed.quiet) as watch:
         found = studies.run_study(plan, folder, pool, watch, command)
+    _told(found, not parsed.no_report)
+
+
+def _told(found: Any, with_report: bool = True) -> None:
+    """What a study found: on the screen, and as its report."""
+    from .study.summary import tabulate
+
+    for experiment in found.experiments:
+        for table in study_tables(experiment, tabulate(found)[experiment.name]):
+            out.print(table)
     for run, error in found.failed:
         warn(f"{run} failed twice: {error}")
-    out.print(f"All of it is in {folder}", soft_wrap=True)
-    if not parsed.no_report:
-        _report(found, folder / "report.html")
+    if with_report:
+        _report(found, found.folder / "report.html")
+    out.print(f"All of it is in {found.folder}", soft_wrap=True)
     if found.failed:
         sys.exit(1)
 
@@ -583,17 +565,6 @@ def _assigned(flag: str, texts: Sequence[str]) -> dict[str, Any]:
         except ValueError:
             place[name] = value
     return found
-
-
-def _overrides(texts: Sequence[str], known: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """'nsac.core.temperature=0.05' as {'nsac': {'core': {'temperature': 0.05}}}."""
-    for text in texts:
-        method, dot, _ = text.partition("=")[0].partition(".")
-        if not dot:
-            raise InputError(f"--set {text}: write method.setting=value, such as nsac.mu0=0.1")
-        if method not in known:
-            raise InputError(f"--set {text}: '{method}' is not compared here")
-    return _assigned("--set", texts)
 
 
 if __name__ == "__main__":

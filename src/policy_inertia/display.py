@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from .comparison import Row, Run
-    from .study.plan import Run as StudyRun
+    from .study.plan import Run
+    from .study.results import Experiment
+    from .study.statistics import Estimate
+    from .study.summary import Row
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -41,45 +44,53 @@ COLUMNS = (
 )
 
 
-def show(title: str, rows: Sequence[tuple[str, list[dict[str, Any]]]]) -> None:
+def show(title: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> None:
     """One line for each of `rows`, with the columns that anything is known for."""
-    columns = [c for c in COLUMNS if any(f.get(c[0]) is not None for _, fs in rows for f in fs)]
+    columns = [c for c in COLUMNS if any(f.get(c[0]) is not None for _, f in rows)]
     table = Table("", *(c[1] for c in columns), title=title, title_justify="left")
     for label, figures in rows:
-        table.add_row(label, *(_cell([f.get(key) for f in figures], s) for key, _, s in columns))
+        cells = [(figures.get(key), style) for key, _, style in columns]
+        table.add_row(label, *("" if v is None else style.format(v) for v, style in cells))
     out.print(table)
 
 
-def comparison_table(title: str, rows: Sequence[Row]) -> Table:
-    """Return, oscillation and failures of each method over seeds, sampled and greedy."""
-    seeds = max(len(row.sampled) for row in rows)
-    told = any(f["crash_rate"] is not None for row in rows for f in row.sampled)
-    keys = ("return", "oscillation_ratio", "crash_rate" if told else "termination_rate")
-    shown = [c for c in COLUMNS if c[0] in keys]
-    caption = f"mean ± 95% t-interval over {seeds} seeds" if seeds > 1 else "one seed: no interval"
-    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
-    table.add_column("method")
-    table.add_column("actions")
-    for _, label, _ in shown:
-        table.add_column(label, justify="right")
-    for row in rows:
-        modes = [("sampled", row.sampled), ("greedy", row.greedy)]
-        if row.sampled == row.greedy:  # a policy that is greedy anyway
-            modes = modes[1:]
-        for mode, figures in modes:
-            cells = [_cell([f.get(key) for f in figures], style) for key, _, style in shown]
-            table.add_row(row.name, mode, *cells)
-    return table
+def study_tables(experiment: Experiment, rows: Sequence[Row]) -> Iterator[Table]:
+    """For each task of an experiment, every policy's figures over seeds, sampled and greedy."""
+    from .study.summary import CRASHES, ENDS, OSCILLATION, RETURN, always_greedy, tasks
+
+    for task in tasks(experiment):
+        here = [r for r in rows if r.task == task]
+        told = any(CRASHES.key in r.estimates for r in here)
+        measures = (RETURN, OSCILLATION, CRASHES if told else ENDS)
+        counts = {len(r.seeds) for r in here}
+        most = f"{max(counts)} seed{'s' * (max(counts) != 1)}"
+        caption = (
+            f"interquartile mean and 95% bootstrap interval over {most}"
+            if max(counts) > 1
+            else "one seed: no interval"
+        )
+        title = experiment.title if experiment.title == task else f"{experiment.title}: {task}"
+        left: Any = {"title_justify": "left", "caption_justify": "left"}
+        table = Table(title=title, caption=caption, box=SIMPLE_HEAD, **left)
+        table.add_column("method")
+        table.add_column("actions")
+        for m in measures:
+            table.add_column(m.label.removesuffix(" ratio"), justify="right", no_wrap=True)
+        for r in here:
+            if r.actions == "sampled" and always_greedy(rows, r):
+                continue
+            cells = [(r.estimates.get(m.key), m.style) for m in measures]
+            actions = "sampled" if r.actions == "core" else r.actions
+            table.add_row(r.name, actions, *(_cell(e, style) for e, style in cells))
+        yield table
 
 
-def _cell(values: Sequence[float | None], style: str) -> str:
-    from .comparison import interval
-
-    told = [v for v in values if v is not None]
-    if not told:
+def _cell(e: Estimate | None, style: str) -> str:
+    if e is None:
         return ""
-    mean, half = interval(told)
-    return style.format(mean) + (f" ± {style.format(half)}" if half == half else "")
+    if e.low is None or e.high is None:
+        return style.format(e.value)
+    return f"{style.format(e.value)} \\[{style.format(e.low)}, {style.format(e.high)}]"
 
 
 def _news(figures: dict[str, Any]) -> str:
@@ -137,47 +148,12 @@ def training_progress(steps: int, quiet: bool) -> Iterator[Callable[..., None]]:
 
 
 @contextlib.contextmanager
-def comparison_progress(quiet: bool) -> Iterator[Callable[[list[Run]], None]]:
-    """A bar for each run; or a line when it ends."""
-    if quiet or not out.is_terminal:
-        announced: set[Path] = set()
-
-        def lines(runs: list[Run]) -> None:
-            for r in runs:
-                if r.path not in announced and (r.done or r.error):
-                    announced.add(r.path)
-                    state = _news(r.figures) if r.done else "failed"
-                    out.print(
-                        f"{len(announced)}/{len(runs)}  {r.config.method} seed {r.config.seed}  "
-                        f"{state}",
-                        soft_wrap=True,
-                    )
-
-        yield lines
-        return
-    with _bars() as bars:
-        tasks: dict[Path, TaskID] = {}
-
-        def watch(runs: list[Run]) -> None:
-            for r in runs:
-                if r.path not in tasks:
-                    label = f"{r.config.method} {r.config.seed}"
-                    tasks[r.path] = bars.add_task(label, total=r.config.steps, news="waiting")
-                news = "failed" if r.error and not r.done else _news(r.figures)
-                if r.step or r.done:
-                    step = min(r.step, r.config.steps) if not r.done else r.config.steps
-                    bars.update(tasks[r.path], completed=step, news=news)
-
-        yield watch
-
-
-@contextlib.contextmanager
-def study_progress(quiet: bool) -> Iterator[Callable[[Sequence[StudyRun]], None]]:
+def study_progress(quiet: bool) -> Iterator[Callable[[Sequence[Run]], None]]:
     """The whole study with its remaining time, and a row for each run under way; or lines."""
     if quiet or not out.is_terminal:
         announced: set[tuple[Path, str]] = set()
 
-        def lines(runs: Sequence[StudyRun]) -> None:
+        def lines(runs: Sequence[Run]) -> None:
             ended = sum(r.state in ("done", "failed") for r in runs)
             for r in runs:
                 told = "failed once" if r.error and r.state == "waiting" else r.state
@@ -196,7 +172,7 @@ def study_progress(quiet: bool) -> Iterator[Callable[[Sequence[StudyRun]], None]
         whole = bars.add_task("all runs", total=1, news="")
         rows: dict[Path, TaskID] = {}
 
-        def watch(runs: Sequence[StudyRun]) -> None:
+        def watch(runs: Sequence[Run]) -> None:
             counts = {s: sum(r.state == s for r in runs) for s in ("done", "failed")}
             failed = f", {counts['failed']} failed" if counts["failed"] else ""
             bars.update(

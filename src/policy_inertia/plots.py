@@ -7,19 +7,15 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from .comparison import Comparison
 
 # Okabe and Ito's palette: distinct for colour-blind readers too; yellow and black come last
 COLOURS = ("#0072B2", "#E69F00", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
 MARKERS = "osD^vPX*"
 INK = "#1B1F24"  # axes and words
 LONGEST = 24  # letters of a label
-PANELS = (("eval/oscillation_ratio", "oscillation ratio"), ("eval/mean_reward", "return"))
 
 
 @dataclass(frozen=True)
@@ -79,21 +75,6 @@ def text_colour(line: str) -> str:
 def _luminance(*rgb: float) -> float:
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def draw_curves(comparison: Comparison, path: Path) -> None:
-    """Oscillation (left) and return (right) against steps, as in the paper: mean and range."""
-    panels = []
-    for key, label in PANELS:
-        lines = []
-        for i, (name, runs) in enumerate(comparison.curves.items()):
-            steps, values = aligned(runs, key)
-            ends = values.min(0), values.max(0)
-            lines.append(Line(name, colour(i), steps, values.mean(0), *ends))
-        panels.append(Panel("environment steps", label, lines))
-    seeds = max((len(runs) for runs in comparison.curves.values()), default=0)
-    title = f"{comparison.env}: mean over {many(seeds, 'seed')}, shade from lowest to highest, "
-    save(panels, title + "sampled actions", path)
 
 
 def aligned(runs: Sequence[Sequence[dict[str, Any]]], key: str) -> tuple[np.ndarray, np.ndarray]:
