@@ -1,0 +1,54 @@
+"""The exact theory: MDPs as arrays, nested policy iteration, and the paper's theorems as checks."""
+
+from .checks import CHECKS, Case, Check, Finding, median_bounds, random_case, run_checks
+from .evaluation import (
+    alone,
+    core_values,
+    expected_return,
+    mixed,
+    mixed_values,
+    oscillation_ratio,
+    switch_rate,
+)
+from .examples import EXAMPLES, chain, garnet, overtaking, windy_line
+from .intermediate import Intermediate, intermediate
+from .iteration import HalfStep, Improvement, greedy, nested_policy_iteration, soft
+from .mdp import MDP
+from .smoothing import Smoothed, smoother
+from .tradeoff import Curve, Point, best, tradeoff
+
+__all__ = [
+    "CHECKS",
+    "EXAMPLES",
+    "MDP",
+    "Case",
+    "Check",
+    "Curve",
+    "Finding",
+    "HalfStep",
+    "Improvement",
+    "Intermediate",
+    "Point",
+    "Smoothed",
+    "alone",
+    "best",
+    "chain",
+    "core_values",
+    "expected_return",
+    "garnet",
+    "greedy",
+    "intermediate",
+    "median_bounds",
+    "mixed",
+    "mixed_values",
+    "nested_policy_iteration",
+    "oscillation_ratio",
+    "overtaking",
+    "random_case",
+    "run_checks",
+    "smoother",
+    "soft",
+    "switch_rate",
+    "tradeoff",
+    "windy_line",
+]
