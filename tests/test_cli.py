@@ -95,6 +95,17 @@ def test_parity_is_reported(run):
     assert "0 flags differ" in text
 
 
+def test_theory_ends_in_a_table_and_pictures(run, tmp_path):
+    out = tmp_path / "theory"
+    words = ("--mdps", 3, "--states", 3, "--examples", "windy-line", "--out", out)
+    code, text, _ = run("theory", *words)
+    assert code == 0
+    assert re.search(r"Theorem 3.1's rule: return +one length", text)
+    assert re.search(r"Theorem 3.2, greedy +discounted", text)
+    assert "Lemma 3.1" in (out / "checks.txt").read_text()
+    assert {p.name for p in out.iterdir()} == {"checks.txt", "improvement.png", "tradeoff.png"}
+
+
 def test_methods_and_tasks_are_listed(run):
     text = run("methods")[1]
     assert all(name in text for name in METHODS)
@@ -108,6 +119,7 @@ def test_help_teaches(run):
         (["train", "dqn", "--help"], "--epsilon-decay"),
         (["evaluate", "--help"], "--hysteresis"),
         (["compare", "--help"], "--seeds"),
+        (["theory", "--help"], "--growth"),
     ):
         code, text, _ = run(*words)
         assert code == 0
@@ -133,6 +145,10 @@ def test_help_teaches(run):
         ("compare dqn --set dqn", "write name=value"),
         ("compare dqn --set dqn.learning_rat=1", "did you mean 'learning_rate'"),
         ("compare dqn --jobs 0", "jobs is 0"),
+        ("theory --mdps 0", "--mdps is 0"),
+        ("theory --gamma 1", "--gamma is 1.0"),
+        ("theory --examples windyline", "did you mean 'windy-line'"),
+        ("theory --out /proc/x", "choose another place"),
         ("parity TwoWays", "did you mean 'TwoWay'"),
         ("record nowhere", "there is no file"),
         ("record . --out x.avi", "written as .gif or .mp4"),

@@ -39,6 +39,7 @@ HELP = """\
   policy-inertia study paper                              the paper's experiments, or your own
   policy-inertia report runs/paper                        a study as one HTML file
   policy-inertia record runs/CartPole-v1-nsac-0           an episode as a GIF, with actions and mu
+  policy-inertia theory                                   the paper's theorems, on exact MDPs
   policy-inertia parity TwoWay                            our Highway tasks against highway-env
   policy-inertia methods                                  what can be trained
   policy-inertia tasks                                    on what, and with which settings
@@ -489,6 +490,92 @@ def parity(args: list[str]) -> None:
         sys.exit(1)
 
 
+def theory(args: list[str]) -> None:
+    """Check the paper's theorems on exact MDPs, and draw what they come to."""
+
+    @dataclass(frozen=True)
+    class Theory:
+        mdps: int = 100
+        """Random MDPs for each statement."""
+        states: int = 4
+        """States of each."""
+        actions: int = 3
+        """Actions of each."""
+        gamma: float = 0.9
+        """Discount factor."""
+        seed: int = 0
+        """The random MDPs follow from it."""
+        examples: tuple[str, ...] = ("windy-line", "chain", "overtaking", "two-way")
+        """MDPs to draw: also garnet. With nothing after it, none is drawn."""
+        growth: bool = False
+        """Only print how long things take as an MDP grows, up to 500 states and 5 actions."""
+        out: Path = Path("runs/theory")
+        """Folder for the table and the pictures."""
+        quiet: bool = False
+        """No progress bar."""
+
+    parsed = _parse(
+        Theory,
+        args,
+        "theory",
+        "Try each statement of the paper on random MDPs, exactly: in how many it holds, by how "
+        "much at least, and by how much it fails. Then draw nested policy iteration and the best "
+        "trade-off of return against switching that any mu has. docs/theory.md explains the rows.",
+    )
+    from . import tabular
+    from .checkpoint import cannot_write
+    from .tabular import portrait, tables
+
+    if parsed.growth:
+        out.print(tables.growth_table(portrait.growth()))
+        return
+    for name, least in (("mdps", 1), ("states", 1), ("actions", 2)):
+        if getattr(parsed, name) < least:
+            value = getattr(parsed, name)
+            raise InputError(f"--{name} is {value}: it must be at least {least}")
+    if not 0 <= parsed.gamma < 1:
+        raise InputError(f"--gamma is {parsed.gamma}: it must lie in [0, 1)")
+    for name in parsed.examples:
+        if name not in tabular.EXAMPLES:
+            raise InputError(f"there is no example '{name}'{nearest(name, tabular.EXAMPLES)}")
+    try:
+        parsed.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(parsed.out, error) from error
+    sizes = (parsed.states, parsed.actions, parsed.gamma)
+    found: list[tabular.Finding] = []
+    portraits: list[portrait.Portrait] = []
+    total = len(tabular.CHECKS) + len(parsed.examples)
+    with counting("checking", total, parsed.quiet or not out.is_terminal) as watch:
+        for check in tabular.CHECKS:
+            watch(len(found), total, check.about.strip())
+            found += tabular.run_checks(parsed.mdps, parsed.seed, (check,), *sizes)
+        for name in parsed.examples:
+            watch(len(found) + len(portraits), total, f"drawing {name}")
+            portraits.append(portrait.portrait(tabular.EXAMPLES[name]()))
+        watch(total, total)
+    paper, ours = tabular.median_bounds(parsed.mdps, parsed.seed, *sizes)
+    shown: list[Any] = [
+        tables.findings_table(f"{parsed.mdps} random MDPs for each statement", found),
+        f"\nLemma 3.1 allows a mu of {paper:.2g}, our bound one of {ours:.2g} (medians)\n",
+    ]
+    if portraits:
+        shown.append(tables.portraits_table(portraits))
+    with open(parsed.out / "checks.txt", "w") as file:
+        for console in (out, Console(file=file, width=120)):
+            console.print(*shown, sep="\n")
+    if portraits:
+        from .tabular.pictures import draw_improvement, draw_tradeoff
+
+        draw_improvement(portraits, parsed.out / "improvement.png")
+        draw_tradeoff(portraits, parsed.out / "tradeoff.png")
+    out.print(f"The table and the pictures are in {parsed.out}", soft_wrap=True)
+    broken = [f.check.about.strip() for f in found if f.check.promised and f.failed]
+    if broken:
+        complain(f"what should hold did not: {'; '.join(broken)}", "red")
+        sys.exit(1)
+
+
 def methods(args: list[str]) -> None:
     """List the methods."""
     _no_more("methods", args)
@@ -525,6 +612,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "study": study,
     "report": report,
     "record": record,
+    "theory": theory,
     "parity": parity,
     "methods": methods,
     "tasks": tasks,

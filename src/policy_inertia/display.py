@@ -114,11 +114,16 @@ def _bars() -> Progress:
 
 
 @contextlib.contextmanager
-def counting(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
-    """A bar for a few things that take seconds each; called with how many of how many are done."""
-    with _bars() as bars:
+def counting(what: str, total: int, quiet: bool = False) -> Iterator[Callable[..., None]]:
+    """A bar for a few things that take seconds each; called with how many of how many are done.
+
+    And with a word on the next one, if there is one to say.
+    """
+    bars = _bars()
+    bars.disable = quiet
+    with bars:
         task = bars.add_task(what, total=total, news="")
-        yield lambda i, n: bars.update(task, completed=i, total=n)
+        yield lambda i, n, news="": bars.update(task, completed=i, total=n, news=news)
 
 
 @contextlib.contextmanager
