@@ -505,8 +505,8 @@ def theory(args: list[str]) -> None:
         """Discount factor."""
         seed: int = 0
         """The random MDPs follow from it."""
-        examples: tuple[str, ...] = ("windy-line", "chain", "overtaking", "two-way")
-        """MDPs to draw: also garnet. With nothing after it, none is drawn."""
+        examples: tuple[str, ...] = ("garnet", "windy-line", "chain", "overtaking", "two-way")
+        """MDPs to draw. With nothing after it, none is drawn."""
         growth: bool = False
         """Only print how long things take as an MDP grows, up to 500 states and 5 actions."""
         out: Path = Path("runs/theory")
