@@ -5,9 +5,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraint
 
 .PHONY: demo test test-slow test-bounds lint benchmark benchmark-simulator benchmark-studies clean
 
-demo: $(VENV)/.core  ## train DQN, SAC and NSAC side by side; a table and a picture in runs/demo
-	$(BIN)/policy-inertia compare dqn sac nsac --env CartPole-v1 --steps 60000 --hysteresis 0.5 \
-		--out runs/demo --resume
+demo: $(VENV)/.core  ## DQN, SAC and NSAC on Two-Way: a table, a report, curves, a film of NSAC
+	$(BIN)/policy-inertia compare dqn sac nsac --env policy_inertia/TwoWay-v0 --steps 60000 \
+		--seeds 2 --hysteresis 0.2 --set envs=16 --out runs/demo
+	$(BIN)/policy-inertia record runs/demo/runs/TwoWay-v0/nsac/seed-0 --out runs/demo/nsac.gif
 
 test: $(VENV)/.test lint  ## lint, types and the quick tests (those of the report need Chromium)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -38,7 +39,7 @@ $(BIN)/python:
 	python3 -m venv $(VENV)
 
 $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) -e .
+	$(PIP) -e .[highway]
 	touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt

@@ -71,17 +71,19 @@ def study_tables(experiment: Experiment, rows: Sequence[Row]) -> Iterator[Table]
         )
         title = experiment.title if experiment.title == task else f"{experiment.title}: {task}"
         left: Any = {"title_justify": "left", "caption_justify": "left"}
-        table = Table(title=title, caption=caption, box=SIMPLE_HEAD, **left)
-        table.add_column("method")
-        table.add_column("actions")
+        table = Table(title=title, caption=caption, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), **left)
+        table.add_column("")
         for m in measures:
             table.add_column(m.label.removesuffix(" ratio"), justify="right", no_wrap=True)
-        for r in here:
-            if r.actions == "sampled" and always_greedy(rows, r):
-                continue
-            cells = [(r.estimates.get(m.key), m.style) for m in measures]
-            actions = "sampled" if r.actions == "core" else r.actions
-            table.add_row(r.name, actions, *(_cell(e, style) for e, style in cells))
+        for kinds, head in ((("sampled", "core"), "sampled"), (("greedy",), "greedy")):
+            own = [r for r in here if r.actions in kinds]
+            own = [r for r in own if r.actions != "sampled" or not always_greedy(rows, r)]
+            if own:
+                table.add_row(f"[italic]{head} actions")
+            for r in own:
+                cells = [(r.estimates.get(m.key), m.style) for m in measures]
+                table.add_row(escape(r.name), *(_cell(e, style) for e, style in cells))
+            table.add_section()
         yield table
 
 
