@@ -7,8 +7,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraint
 
 demo: $(VENV)/.core  ## DQN, SAC and NSAC on Two-Way: a table, a report, curves, a film of NSAC
 	$(BIN)/policy-inertia compare dqn sac nsac --env policy_inertia/TwoWay-v0 --steps 60000 \
-		--seeds 2 --hysteresis 0.2 --set envs=16 --out runs/demo
-	$(BIN)/policy-inertia record runs/demo/runs/TwoWay-v0/nsac/seed-0 --out runs/demo/nsac.gif
+		--seeds 2 --hysteresis 0.2 --out runs/demo \
+		--set envs=16 env_kwargs.config.scenario=simple
+	$(BIN)/policy-inertia record 'runs/demo/runs/TwoWay-v0,scenario=simple/nsac/seed-0' --out runs/demo/nsac.gif
 
 test: $(VENV)/.test lint  ## lint, types and the quick tests (those of the report need Chromium)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
