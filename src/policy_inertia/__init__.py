@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from .config import settings as settings
     from .envs import TASKS as TASKS
     from .evaluation import evaluate as evaluate
+    from .interop import Core as Core
+    from .interop import SmoothActions as SmoothActions
+    from .interop import load_core as load_core
     from .metrics import oscillation_ratio as oscillation_ratio
     from .metrics import summarise as summarise
     from .policy import Policy as Policy
@@ -21,13 +24,16 @@ if TYPE_CHECKING:
     from .types import InputError as InputError
 
 _HOME = {
+    "Core": "interop",
     "METHODS": "algorithms",
     "TASKS": "envs",
     "InputError": "types",
     "Policy": "policy",
     "RunConfig": "config",
+    "SmoothActions": "interop",
     "compare": "comparison",
     "evaluate": "evaluation",
+    "load_core": "interop",
     "oscillation_ratio": "metrics",
     "settings": "config",
     "summarise": "metrics",

@@ -41,6 +41,7 @@ HELP = """\
   policy-inertia report runs/paper                        a study as one HTML file
   policy-inertia record runs/CartPole-v1-nsac-0           an episode as a GIF, with actions and mu
   policy-inertia theory                                   the paper's theorems, on exact MDPs
+  policy-inertia export runs/CartPole-v1-nsac-0           one ONNX file for other programs
   policy-inertia parity TwoWay                            our Highway tasks against highway-env
   policy-inertia methods                                  what can be trained
   policy-inertia tasks                                    on what, and with which settings
@@ -461,6 +462,62 @@ def _report(found: Any, path: Path, inspect: bool = True, statistic: Any = "iqm"
     out.print(f"Report: {path} ({path.stat().st_size / 1e6:.1f} MB)", soft_wrap=True)
 
 
+def export(args: list[str]) -> None:
+    """Write a policy for other programs."""
+
+    @dataclass(frozen=True)
+    class Export:
+        policy: tyro.conf.Positional[Path]
+        """A run folder or a policy file; or, with --env, somebody's Stable-Baselines3 zip."""
+        out: Path | None = None
+        """The ONNX file. Default: policy.onnx in the run folder, or beside the file."""
+        best: bool = False
+        """Of a run folder, take the policy of the best evaluation instead of the last."""
+        hysteresis: float | None = None
+        """Put a filter into the file that keeps the last action unless a new one is better by
+        this much (in log-probability, or in Q for DQN)."""
+        env: str | None = None
+        """Gymnasium id; for a Stable-Baselines3 zip, which does not say its task safely."""
+        env_kwargs: tuple[str, ...] = ()
+        """Arguments of the env, such as config.scenario=simple."""
+        card: Path | None = None
+        """Instead, write a folder for the Hugging Face Hub here: a card with measured figures, the
+        policy, and its ONNX file."""
+        episodes: int = 20
+        """Episodes behind the figures of the card."""
+
+    parsed = _parse(
+        Export,
+        args,
+        "export",
+        "Write a policy as one ONNX file, core and controller together, and compare it with the "
+        "original on random inputs. Inputs: observation, previous_action (-1 at the start of an "
+        "episode). Outputs: action, probabilities, inertia. Needs policy-inertia[onnx].",
+    )
+    from .interop import export as write
+    from .interop import load_core
+    from .policy import Policy
+
+    path = parsed.policy
+    if parsed.env is not None:
+        kwargs = _assigned("--env-kwargs", parsed.env_kwargs)
+        policy: Any = load_core(path, parsed.env, env_kwargs=kwargs)
+    else:
+        if path.suffix == ".zip":
+            raise InputError(f"{path} does not say its task: add --env, such as CartPole-v1")
+        policy = Policy.load(path / "best.safetensors" if parsed.best and path.is_dir() else path)
+    if parsed.hysteresis is not None:
+        policy = policy.with_hysteresis(parsed.hysteresis)
+    if parsed.card is not None:
+        if not isinstance(policy, Policy):
+            raise InputError(f"--card is for our own policies, and {path} is somebody's zip")
+        for file in policy.model_card(parsed.card, episodes=parsed.episodes):
+            out.print(str(file), soft_wrap=True)
+        return
+    default = path / "policy.onnx" if path.is_dir() else path.with_suffix(".onnx")
+    out.print(str(write(policy, parsed.out or default)), soft_wrap=True)
+
+
 def parity(args: list[str]) -> None:
     """Compare the Highway simulator with highway-env, step by step."""
 
@@ -614,6 +671,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "report": report,
     "record": record,
     "theory": theory,
+    "export": export,
     "parity": parity,
     "methods": methods,
     "tasks": tasks,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -18,6 +18,10 @@ from .checkpoint import flatten, read_arrays, unflatten, write_arrays
 from .envs import Spaces
 from .envs.transforms import split
 from .types import Array, InputError, Spec, Tree
+
+if TYPE_CHECKING:
+    from .envs import EnvLike
+    from .interop.onnx import Exported
 
 State = tuple[np.ndarray, ...]
 
@@ -93,7 +97,7 @@ class Policy:
         else:
             action = choice
             if self.hysteresis is not None:
-                action = _hold(acting.scores, prev, choice, self.hysteresis)
+                action = apply_hysteresis(acting.scores, prev, choice, self.hysteresis)
             state = (action,)
         action = action + self.spaces.first_action
         return (action[0] if single else action), state
@@ -174,6 +178,20 @@ class Policy:
         }
         write_arrays(Path(path), flatten(self.params, "policy"), about)
 
+    def export(self, path: str | os.PathLike[str]) -> Exported:
+        """Write the policy to one ONNX file, compared with this one; see `interop.onnx.export`."""
+        from .interop.onnx import export
+
+        return export(self, path)
+
+    def model_card(
+        self, folder: str | os.PathLike[str], env: EnvLike | None = None, episodes: int = 20
+    ) -> list[Path]:
+        """Write a folder for the Hugging Face Hub; see `interop.cards.model_card`."""
+        from .interop.cards import model_card
+
+        return model_card(self, folder, env, episodes)
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
         """Read what `save` wrote, or a run folder's last policy; nothing in it can run code."""
@@ -238,7 +256,9 @@ def _choice_spec(spaces: Spaces, repeats: tuple[int, ...]) -> Spec:
     return spaces.spec._replace(n_actions=spaces.n_actions * len(repeats))
 
 
-def _hold(scores: np.ndarray, prev: np.ndarray, new: np.ndarray, tau: float) -> np.ndarray:
+def apply_hysteresis(
+    scores: np.ndarray, prev: np.ndarray, new: np.ndarray, tau: float
+) -> np.ndarray:
     """`new` where there is no previous action or `new` is better than it by `tau`, else `prev`."""
     rows = np.arange(len(scores))
     gain = scores[rows, new] - scores[rows, prev]
