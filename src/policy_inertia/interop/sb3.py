@@ -10,6 +10,7 @@ import json
 import os
 import pickle
 import re
+import warnings
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from ..algorithms.networks import log_softmax
 from ..envs import Spaces
 from ..types import InputError
 from .answers import examples
@@ -185,7 +187,8 @@ def _open(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
                     "and data, so save the model with model.save (SBX: give the live model)"
                 )
             data = json.loads(archive.read("data"))
-            with archive.open("policy.pth") as file:
+            with archive.open("policy.pth") as file, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of odd pickles, which are refused anyway
                 state = torch.load(file, map_location="cpu", weights_only=True)
         tensors = {key: value.numpy() for key, value in state.items()}
     except zipfile.BadZipFile:
@@ -408,8 +411,11 @@ def _read_policy(
     except UnknownNetworkError:
         return kind, ask, None
     obs = examples(space, 8)
-    seen = obs if rescale is None else run((rescale,), obs)
-    if np.allclose(ask(seen), run(layers, obs), rtol=1e-4, atol=1e-4):
+    theirs = ask(obs if rescale is None else run((rescale,), obs))
+    ours = run(layers, obs)
+    if kind == "logits":
+        ours = log_softmax(ours, np)  # as torch's distributions keep them
+    if np.allclose(theirs, ours, rtol=1e-4, atol=1e-4):
         return kind, lambda obs: run(layers, obs), layers
     return kind, ask, None  # a module was exchanged by hand
 
