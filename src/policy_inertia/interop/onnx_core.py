@@ -46,7 +46,7 @@ def session(path: Path, data: bytes | None = None) -> Any:
         reason = str(error).split("\n")[0].rpartition(" : ")[2]
         raise InputError(
             f"onnxruntime {onnxruntime.__version__} cannot load {path} ({reason}): export it "
-            "again with an opset that this version knows, such as 17"
+            "again, with an opset that this version knows, such as 17"
         ) from error
 
 

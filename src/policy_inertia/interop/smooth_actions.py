@@ -20,14 +20,16 @@ class Filter:
     def __init__(
         self, controller: Policy | Core, hysteresis: float | None, deterministic: bool, spaces: Any
     ) -> None:
-        self.tau = controller.hysteresis if hysteresis is None else hysteresis
-        if self.tau is not None and not self.tau >= 0:
-            raise InputError(f"hysteresis is {self.tau}: give a threshold of 0 or more")
         if not isinstance(controller, Policy | Core):
             raise InputError(
                 f"the controller is {type(controller).__name__}: give a Policy, or a core from "
                 "load_core"
             )
+        self.tau = controller.hysteresis if hysteresis is None else hysteresis
+        if self.tau is not None and not self.tau >= 0:
+            raise InputError(f"hysteresis is {self.tau}: give a threshold of 0 or more")
+        if self.tau is not None and isinstance(controller, Core):
+            controller.with_hysteresis(self.tau)  # refuses a core that gives actions alone
         if controller.spaces != spaces:
             raise InputError(
                 f"{controller} acts on {controller.spaces} and the env has {spaces}: put the "
@@ -57,10 +59,7 @@ class Filter:
 
     def _scores(self, obs: np.ndarray, prev: np.ndarray) -> np.ndarray:
         if isinstance(self.controller, Core):
-            scores = self.controller.scores(obs)
-            if scores is None:
-                raise InputError(f"{self.controller.name} gives actions alone, with no scores")
-            return scores
+            return self.controller.acting(obs).scores
         assert self.model is not None
         if self.model.controller is None:
             return self.model.scores(obs)  # differences of logits are those of log-probabilities
@@ -104,6 +103,8 @@ class SmoothActions(gym.Wrapper):
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take the agent's action, or hold the last one."""
+        if self._obs is None:
+            raise InputError("there is no episode to step in: reset the env first")
         wanted = np.array([int(action) - self._first])
         held = bool(self._filter.held(np.asarray(self._obs)[None], self._prev, wanted)[0])
         if not held:
