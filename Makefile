@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test test-slow test-bounds lint benchmark benchmark-simulator benchmark-studies clean
+.PHONY: demo test test-slow test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop clean
 
 demo: $(VENV)/.core  ## DQN, SAC and NSAC on Two-Way: a table, a report, curves, a film of NSAC
 	$(BIN)/policy-inertia compare dqn sac nsac --env policy_inertia/TwoWay-v0 --steps 60000 \
@@ -32,6 +32,9 @@ benchmark: $(VENV)/.core .venv-peers/.done  ## our learner beside other librarie
 
 benchmark-studies: $(VENV)/.core  ## what the study runner itself costs
 	$(BIN)/python benchmarks/studies.py
+
+benchmark-interop: $(VENV)/.test  ## latency of exported policies and of SmoothActions
+	$(BIN)/python benchmarks/interop.py
 
 benchmark-simulator: $(VENV)/.test  ## our Highway tasks beside highway-env
 	$(BIN)/python benchmarks/simulator.py

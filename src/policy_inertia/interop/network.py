@@ -72,9 +72,10 @@ class OneHot:
 Layer = Linear | Conv | Activation | Flatten | ChannelsFirst | Rescale | OneHot
 Layers = tuple[Layer, ...]
 
+# they may write into their argument, which is the output of a layer and nobody else's
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "ReLU": lambda x: np.maximum(x, 0),
-    "Tanh": np.tanh,
+    "ReLU": lambda x: np.maximum(x, 0, out=x),
+    "Tanh": lambda x: np.tanh(x, out=x),
     "Sigmoid": lambda x: _sigmoid(x),
     "SiLU": lambda x: x * _sigmoid(x),
     "ELU": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
@@ -87,7 +88,8 @@ def run(layers: Layers, x: Any) -> np.ndarray:
     for layer in layers:
         match layer:
             case Linear():
-                x = x @ layer.w + layer.b
+                x = x @ layer.w
+                x += layer.b
             case Activation():
                 x = ACTIVATIONS[layer.name](x)
             case Flatten():

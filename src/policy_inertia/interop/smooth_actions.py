@@ -35,9 +35,11 @@ class Filter:
                 f"{controller} acts on {controller.spaces} and the env has {spaces}: put the "
                 "wrapper where the env gives the observations that the controller was trained on"
             )
-        self.model: Model | None = None
+        self.model: Model | None = None  # None: the core must be asked as it stands
         if isinstance(controller, Policy):
             self.model = model_of(controller)
+        elif controller.layers is not None:
+            self.model = controller.model()
         if self.tau is None and (self.model is None or self.model.controller is None):
             raise InputError(
                 f"{controller} has no inertia controller: say hysteresis=..., the gain that a new "
@@ -48,22 +50,44 @@ class Filter:
 
     def held(self, obs: np.ndarray, prev: np.ndarray, action: np.ndarray) -> np.ndarray:
         """Where the previous action replaces the agent's; never without one."""
-        other = (prev >= 0) & (action != prev)
+        held = (prev >= 0) & (action != prev)
+        rows = np.flatnonzero(held)  # nothing needs to be computed for the others
+        if not len(rows):
+            return held
+        obs, prev, action = obs[rows], prev[rows], action[rows]
         if self.tau is None:
             assert self.model is not None
             mu = self.model.inertia(obs, prev)
-            return other & (mu >= 0.5 if self.deterministic else self.rng.random(len(mu)) < mu)
-        rows = np.arange(len(obs))
-        scores = self._scores(obs, prev)
-        return other & (scores[rows, action] - scores[rows, prev] < self.tau)
+            held[rows] = mu >= 0.5 if self.deterministic else self.rng.random(len(mu)) < mu
+        else:
+            scores, each = self._scores(obs, prev), np.arange(len(rows))
+            held[rows] = scores[each, action] - scores[each, prev] < self.tau
+        return held
 
-    def _scores(self, obs: np.ndarray, prev: np.ndarray) -> np.ndarray:
-        if isinstance(self.controller, Core):
+    def held_one(self, obs: Any, prev: int, action: int) -> bool:
+        """The same for one env, without an array for each number."""
+        if prev < 0 or action == prev:
+            return False
+        obs = np.asarray(obs)[None]
+        if self.tau is None:
+            assert self.model is not None
+            mu = self.model.inertia_of_one(obs, prev)
+            return mu >= 0.5 if self.deterministic else self.rng.random() < mu
+        scores = self._scores(obs, [prev])[0]
+        return bool(scores[action] - scores[prev] < self.tau)
+
+    def _scores(self, obs: np.ndarray, prev: Any) -> np.ndarray:
+        """Scores whose differences are those of Q or of log-probabilities."""
+        if self.model is None:
+            assert isinstance(self.controller, Core)
             return self.controller.acting(obs).scores
-        assert self.model is not None
         if self.model.controller is None:
-            return self.model.scores(obs)  # differences of logits are those of log-probabilities
-        return self.controller.acting(self.controller.spaces.encode(obs), prev).scores
+            scores = self.model.scores(obs)
+            hot = self.model.kind == "logits" and self.model.temperature not in (0, 1)
+            return scores / self.model.temperature if hot else scores
+        assert isinstance(self.controller, Policy)
+        encoded = self.controller.spaces.encode(obs)
+        return self.controller.acting(encoded, np.asarray(prev)).scores
 
 
 class SmoothActions(gym.Wrapper):
@@ -89,7 +113,7 @@ class SmoothActions(gym.Wrapper):
         self._filter = Filter(controller, hysteresis, deterministic, spaces)
         self._first = spaces.first_action
         self._obs: Any = None
-        self._prev = np.array([-1])
+        self._prev = -1
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -97,7 +121,7 @@ class SmoothActions(gym.Wrapper):
         """Begin an episode: there is nothing to hold yet."""
         if seed is not None:
             self._filter.rng = np.random.default_rng(seed)
-        self._prev = np.array([-1])
+        self._prev = -1
         self._obs, info = self.env.reset(seed=seed, options=options)
         return self._obs, info
 
@@ -105,11 +129,11 @@ class SmoothActions(gym.Wrapper):
         """Take the agent's action, or hold the last one."""
         if self._obs is None:
             raise InputError("there is no episode to step in: reset the env first")
-        wanted = np.array([int(action) - self._first])
-        held = bool(self._filter.held(np.asarray(self._obs)[None], self._prev, wanted)[0])
+        wanted = int(action) - self._first
+        held = self._filter.held_one(self._obs, self._prev, wanted)
         if not held:
             self._prev = wanted
-        taken = int(self._prev[0]) + self._first
+        taken = self._prev + self._first
         self._obs, reward, terminated, truncated, info = self.env.step(taken)
         info = {**info, "action_taken": taken, "held": held}
         return self._obs, reward, terminated, truncated, info
