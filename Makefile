@@ -48,6 +48,7 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e .[test]
+	$(PIP) --no-deps moviepy  # SB3's VecVideoRecorder needs it; it asks for an old Pillow
 	$(PIP) --no-deps rliable  # it asks for an arch that does not import beside current pandas
 	touch $@ $(VENV)/.core
 
