@@ -499,9 +499,13 @@ def export(args: list[str]) -> None:
     from .policy import Policy
 
     path = parsed.policy
+    policy: Any
+    ours = path.suffix == ".safetensors" or (path / "policy.safetensors").exists()
+    if ours and parsed.env is not None:
+        raise InputError(f"--env {parsed.env} is for somebody's zip: {path} knows its task")
     if parsed.env is not None:
         kwargs = _assigned("--env-kwargs", parsed.env_kwargs)
-        policy: Any = load_core(path, parsed.env, env_kwargs=kwargs)
+        policy = load_core(path, parsed.env, env_kwargs=kwargs)
     else:
         if path.suffix == ".zip":
             raise InputError(f"{path} does not say its task: add --env, such as CartPole-v1")

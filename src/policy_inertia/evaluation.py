@@ -61,7 +61,7 @@ def evaluate(
 
     The episodes are handed to the envs in order and each is run to its end, so short episodes are
     not favoured. The paper evaluates with sampled actions; `deterministic` takes the best ones. Our
-    own policies draw from a generator that `seed` gives as well; seed others yourself.
+    own policies and cores draw from a generator that `seed` gives too; seed others yourself.
     `env_kwargs` are the env's own arguments.
     """
     if episodes < 1:
@@ -78,8 +78,8 @@ def evaluate(
         envs.restart(seed_of)
     else:
         envs = Envs(env, min(episodes, 20), seed_of, env_kwargs)
-    if isinstance(policy, Policy):
-        policy.seed(episode_seed(seed, 2**31))
+    if callable(reseed := getattr(policy, "seed", None)):
+        reseed(episode_seed(seed, 2**31))
 
     finished: dict[int, Episode] = {}
     reward = np.zeros(envs.n)

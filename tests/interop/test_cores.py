@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from policy_inertia import InputError, load_core
+from policy_inertia import InputError, evaluate, load_core
 from policy_inertia.interop.answers import examples
 from tests import probes
 from tests.test_policy import OBS, fresh
@@ -106,6 +106,9 @@ def test_sampling_of_a_core_is_reproducible():
         core.seed(3)
         found.append(core.predict(np.repeat(OBS, 20, axis=0))[0])
     np.testing.assert_array_equal(*found)
+    one, two = (evaluate(core, "CartPole-v1", 3, seed=1).episodes for _ in range(2))
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_array_equal(a.actions, b.actions)
 
 
 class Recurrent:

@@ -363,12 +363,16 @@ def test_statistics_are_applied_as_stable_baselines_does(normalised, tmp_path):
     assert abs(ours.scores(obs) - theirs).max() > 1e-3
 
 
-def test_statistics_of_another_shape_are_refused(trained):
+def test_statistics_that_do_not_fit_are_refused(trained, tmp_path):
     _, path = trained("PPO", "CartPole-v1")
     with pytest.raises(InputError, match=r"mean of shape \(3,\) .* observations have shape \(4,\)"):
         load_core(path, "CartPole-v1", normalise=(np.zeros(3), np.ones(3)))
     with pytest.raises(InputError, match="normalise is int: give a VecNormalize"):
         load_core(path, "CartPole-v1", normalise=3)
+    np.savez(tmp_path / "bare.npz", mean=np.zeros(4))
+    for name in ("bare.npz", "missing.npz"):
+        with pytest.raises(InputError, match="cannot be read as VecNormalize statistics"):
+            load_core(path, "CartPole-v1", normalise=tmp_path / name)
 
 
 def test_best_model_of_a_folder_comes_first(trained, tmp_path):
@@ -454,6 +458,14 @@ def test_files_that_are_no_zip_of_stable_baselines_are_refused(trained, tmp_path
         load_core(tmp_path / "x.h5", "CartPole-v1")
     with pytest.raises(InputError, match=r"env of DQN-CartPole-v1\.zip is not known"):
         load_core(path)
+    _, ppo = trained("PPO", "CartPole-v1")
+    state = torch.load(io.BytesIO(zipfile.ZipFile(ppo).read("policy.pth")), weights_only=True)
+    del state["action_net.bias"]
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    less = rewrite(ppo, tmp_path / "less.zip", policy__pth=buffer.getvalue())
+    with pytest.raises(InputError, match=r"no weights named action_net\.bias"):
+        load_core(less, "CartPole-v1")
     empty = rewrite(path, tmp_path / "empty.zip", data=b"[]")
     with pytest.raises(InputError, match="no table"):
         load_core(empty, "CartPole-v1")

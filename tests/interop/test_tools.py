@@ -161,7 +161,7 @@ def test_export_command_takes_a_zip(run, tmp_path, trained):
         ("nowhere", "there is no file nowhere"),
         ("model.zip", "does not say its task: add --env"),
         ("nowhere.zip --env CartPole-v1", "there is no file nowhere.zip"),
-        ("nowhere.zip --env CartPoll-v1", "there is no file"),
+        ("nowhere.safetensors --env CartPole-v1", "nowhere.safetensors knows its task"),
     ],
 )
 def test_bad_words_for_export_are_answered_in_one_sentence(run, tmp_path, words, says, monkeypatch):

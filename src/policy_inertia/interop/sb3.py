@@ -122,19 +122,24 @@ def statistics(
     epsilon, clip = 1e-8, 10.0  # VecNormalize's own defaults
     if isinstance(given, str | os.PathLike):
         path = Path(given)
-        if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as file:
-                mean, var = file["mean"], file["var"]
-                epsilon = float(file.get("epsilon", epsilon))
-                clip = float(file.get("clip", clip))
-            return _rescale(mean, var, epsilon, clip, spaces)
-        if not trust:
+        if path.suffix != ".npz" and not trust:
             raise InputError(
                 f"{path} is a pickle and could run code: say trust=True if it is yours, or give "
                 "normalise=(mean, var)"
             )
-        with open(path, "rb") as pickled:
-            given = pickle.load(pickled)
+        try:
+            if path.suffix == ".npz":
+                with np.load(path, allow_pickle=False) as file:
+                    epsilon = float(file.get("epsilon", epsilon))
+                    clip = float(file.get("clip", clip))
+                    return _rescale(file["mean"], file["var"], epsilon, clip, spaces)
+            with open(path, "rb") as pickled:
+                given = pickle.load(pickled)
+        except (OSError, KeyError, zipfile.BadZipFile, pickle.UnpicklingError, EOFError) as error:
+            raise InputError(
+                f"{path} cannot be read as VecNormalize statistics ({error}): give a .npz with "
+                "mean and var, or what VecNormalize saved"
+            ) from error
     if hasattr(given, "obs_rms"):
         if not given.norm_obs:
             return None
@@ -193,7 +198,14 @@ def _open(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         tensors = {key: value.numpy() for key, value in state.items()}
     except zipfile.BadZipFile:
         raise InputError(f"{path} is no zip file, or a broken one: save the model again") from None
-    except (pickle.UnpicklingError, ValueError, RuntimeError, AttributeError, EOFError) as error:
+    except (
+        pickle.UnpicklingError,
+        ValueError,
+        RuntimeError,
+        AttributeError,
+        TypeError,
+        EOFError,
+    ) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(
@@ -212,6 +224,8 @@ def _facts(data: dict[str, Any]) -> Facts:
     if not isinstance(module, str):
         raise UnknownNetworkError("it does not say of which class its policy is")
     given = data.get("policy_kwargs") or {}
+    if not isinstance(given, dict):
+        raise UnknownNetworkError("the arguments of its policy are no table")
     kwargs = {k: v for k, v in given.items() if not k.startswith(":")}
     if given and ":serialized:" in given and not kwargs:
         raise UnknownNetworkError("the arguments of its policy are pickled")
@@ -288,6 +302,12 @@ def _layers(
         )
     if activation not in ACTIVATIONS:
         raise UnknownNetworkError(f"its activation is {activation}")
+    expected = ["action_net.bias"] if kind == "logits" else []
+    if f"{extractor}.cnn.0.weight" in state:
+        expected += [f"{extractor}.linear.0.weight", f"{extractor}.linear.0.bias"]
+    for key in expected:
+        if key not in state:
+            raise UnknownNetworkError(f"it has no weights named {key}")
     for key in state:
         if not key.startswith((f"{body}.", f"{extractor}.", *rest)):
             raise UnknownNetworkError(f"it has weights named {key}")
