@@ -101,6 +101,8 @@ class Session:
         self.step = 0  # primitive steps
         self.updates = 0  # of the core, where there is one
         self.report: dict[str, float] = {}
+        # one number for each running episode, where the algorithm acts by it: its price of switching
+        self.drawn = act.random(config.envs) if self.algorithm.behave else np.zeros(0)
         self.running = np.zeros(config.envs)  # return of each running training episode
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # finished: return, length
         most = sum(-(-config.envs // interval) for interval in self.algorithm.intervals)
@@ -128,11 +130,17 @@ class Session:
         for i in np.flatnonzero(step.done).tolist():
             self.recent.append((float(self.running[i]), lengths[i]))
             self.running[i] = 0
+            if self.algorithm.behave:
+                self.drawn[i] = self.act_rng.random()
         self._learn(before)
 
     def _choose(self, obs: np.ndarray) -> np.ndarray:
-        acting = self.algorithm.apply(self.learner.acting, obs, self.decisions.prev_choice, np)
-        choice = sample(acting.log_pi, self.act_rng)
+        params, previous = self.learner.acting, self.decisions.prev_choice
+        if self.algorithm.behave:
+            log_pi = self.algorithm.behave(params, obs, previous, self.drawn)
+        else:
+            log_pi = self.algorithm.apply(params, obs, previous, np).log_pi
+        choice = sample(log_pi, self.act_rng)
         epsilon = self.epsilon
         if epsilon > 0:
             random = self.act_rng.integers(0, self.spec.n_actions, len(obs))
@@ -181,7 +189,7 @@ class Session:
         arrays = flatten(self.learner.state, "learner")
         for name, part in (("envs", self.envs), ("decisions", self.decisions)):
             arrays |= {f"{name}.{k}": v for k, v in part.state().items()}
-        arrays["running"] = self.running
+        arrays["running"], arrays["drawn"] = self.running, self.drawn
         return arrays, {
             "step": self.step,
             "updates": self.updates,
@@ -211,6 +219,7 @@ class Session:
         self.replay.restore(records, state["added"])
         self.decisions.restore(part("decisions"))
         self.running = arrays["running"].copy()
+        self.drawn = arrays.get("drawn", self.drawn).copy()
         self.step, self.updates = state["step"], state["updates"]
         self.report = {k: float("nan") if v is None else v for k, v in state["report"].items()}
         self.recent.extend((r, n) for r, n in state["recent"])

@@ -9,7 +9,7 @@ from typing import Any
 from ..types import InputError, Spec, nearest
 from .base import Acting, Algorithm
 from .dqn import DQNConfig, dqn
-from .nested import NestedConfig, nested
+from .nested import DialConfig, NestedConfig, nested
 from .sac import SACConfig, sac
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Algorithm",
     "Config",
     "DQNConfig",
+    "DialConfig",
     "Method",
     "NestedConfig",
     "SACConfig",
@@ -30,7 +31,14 @@ __all__ = [
     "sac",
 ]
 
-Config = DQNConfig | SACConfig | NestedConfig[DQNConfig] | NestedConfig[SACConfig]
+Config = (
+    DQNConfig
+    | SACConfig
+    | NestedConfig[DQNConfig]
+    | NestedConfig[SACConfig]
+    | DialConfig[DQNConfig]
+    | DialConfig[SACConfig]
+)
 
 REPEATS = (1, 2, 4, 8)  # the paper's repetition set
 PENALTY = 0.05  # the paper's price of an inconsistent action
@@ -54,6 +62,12 @@ METHODS: dict[str, Method] = {
     "sac": Method("discrete soft actor-critic, twin critics, fixed temperature", SACConfig()),
     "nsac": Method("the paper's method: a learned inertia around discrete SAC", _NSAC),
     "ndqn": Method("the same learned inertia around DQN", _NDQN),
+    "dial-dqn": Method(
+        "DQN and a controller for every price of switching", DialConfig(core=DQNConfig())
+    ),
+    "dial-sac": Method(
+        "SAC and a controller for every price of switching", DialConfig(core=SACConfig())
+    ),
     "dqn-repeat": Method("DQN that also picks how long to hold an action", DQNConfig(), REPEATS),
     "sac-repeat": Method("SAC that also picks how long to hold an action", SACConfig(), REPEATS),
     "dqn-ip": Method("DQN trained with a price on switching", DQNConfig(), penalty=PENALTY),
@@ -81,8 +95,13 @@ def build(config: Config, spec: Spec) -> Algorithm:
 
 
 def override(config: Any, settings: dict[str, dict[str, Any]]) -> Any:
-    """`config` with the settings given for its class, and for the classes inside it, by name."""
-    changes = dict(settings.get(type(config).__name__, {}))
+    """`config` with the settings given for its class, and for the classes inside it, by name.
+
+    Settings of a class that it extends hold for it as well: a dial is a nested method too.
+    """
+    changes: dict[str, Any] = {}
+    for kind in reversed(type(config).__mro__):
+        changes |= settings.get(kind.__name__, {})
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if dataclasses.is_dataclass(value):

@@ -34,6 +34,8 @@ class Algorithm(NamedTuple):
     apply(params, obs, prev_action, xp) -> Acting: with `xp` NumPy on the host, JAX in the learner.
     exploration(updates) -> epsilon: the share of uniformly random actions in training.
     intervals: each part is updated after every so many transitions (m_core, m).
+    behave(params, obs, prev_action, u) -> log_pi: on the host, how to act in training where that
+        depends on a number `u` in [0, 1) drawn for each episode; None where `apply` says it all.
     """
 
     init: Callable[[np.random.Generator], Tree]
@@ -42,6 +44,7 @@ class Algorithm(NamedTuple):
     apply: Callable[..., Acting]
     exploration: Callable[[int], float]
     intervals: tuple[int, ...]
+    behave: Callable[..., np.ndarray] | None = None
 
 
 def no_exploration(updates: int) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
@@ -20,9 +21,9 @@ LOG_ZERO = -1e4
 its exponential is exactly 0."""
 
 
-def chosen(q: Array, action: Array) -> Array:
+def chosen(q: Array, action: Array, xp: Any = jnp) -> Array:
     """q[..., action]: (..., B, A) and (B,) -> (..., B); a product, as XLA's gather is slower."""
-    return (q * one_hot(action, q.shape[-1])).sum(-1)
+    return (q * one_hot(action, q.shape[-1], xp)).sum(-1)
 
 
 def soft_value(log_pi: Array, q: Array, alpha: Array | float) -> Array:
@@ -97,4 +98,21 @@ def log_mixture(
 
 def log_greedy(q: Array, xp: Any = jnp) -> Array:
     """The greedy policy as log-probabilities: 0 at the first maximum, LOG_ZERO elsewhere."""
-    return (1 - one_hot(q.argmax(-1), q.shape[-1], xp)) * LOG_ZERO
+    return log_certain(q.argmax(-1), q.shape[-1], xp)
+
+
+def log_certain(action: Array, n_actions: int, xp: Any = jnp) -> Array:
+    """The policy that takes `action`, as log-probabilities: 0 there, LOG_ZERO elsewhere."""
+    return (1 - one_hot(action, n_actions, xp)) * LOG_ZERO
+
+
+def gate(q: Array, log_pi_core: Array, prev_action: Array, xp: Any = jnp) -> tuple[Array, Array]:
+    """A controller without a network: mu is 1 where repeating is worth as much as the core's
+    likeliest action in `q` = Q(s, a_prev, .), else 0; and the action that follows.
+
+    Without a previous action (-1) mu is 0 and the action the core's.
+    """
+    core_action = log_pi_core.argmax(-1)
+    repeat = chosen(q, prev_action, xp) >= chosen(q, core_action, xp)
+    repeat = repeat & (prev_action >= 0)
+    return repeat.astype(np.float32), xp.where(repeat, prev_action, core_action)

@@ -1,13 +1,14 @@
 """Nested policy iteration: a policy inertia controller around any core (Algorithm 2, outer half).
 
 `nested(sac)` is the paper's NSAC, `nested(dqn)` our NDQN. The core learns by its own update, as if
-alone; the outer half learns `mu(s, a_prev)` and twin `Q(s, a_prev, .)` of the mixed policy.
+alone; the outer half learns `mu(s, a_prev)` and twin `Q(s, a_prev, .)` of the mixed policy. With a
+`DialConfig` switching has a price, and the outer half learns for all prices at once: the dial.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import jax
 import numpy as np
@@ -15,7 +16,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from ..types import Array, InputError, Spec, Transition, Tree, refuse_outside
-from . import losses
+from . import losses, prices
 from .base import Acting, Algorithm, Critics, adam, descend, init_critics, soft_evaluation
 from .networks import init_mlp, mlp, with_action
 
@@ -54,56 +55,137 @@ class NestedConfig(Generic[CoreConfig]):
             )
 
 
+@dataclass(frozen=True)
+class DialConfig(NestedConfig[CoreConfig]):
+    """Settings of a controller for which switching has a price, lambda."""
+
+    act: Literal["gate", "full", "mu"] = "gate"
+    """gate: repeat if Q says that it is worth as much as the core's action, else the core's action;
+    full: the best action in Q; mu: the paper's mixture, learned by a network of its own."""
+    price: float | None = None
+    """One fixed price of a switch; None learns all prices from 0 to the largest in one run."""
+    largest: float = 3.0
+    """The largest price, in units of the largest reward (of a step, in size) seen in training."""
+    refund: float = 0.1
+    """Switches per step that are free (x0): each step earns the price times this back."""
+    core_share: float = 0.2
+    """Share of the training episodes in which the core acts alone, with its own exploration."""
+    noise: float = 0.1
+    """In the other episodes, the share of steps that are left to the core's exploration."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_outside(self, 0, None, "largest")
+        refuse_outside(self, 0, 1, "refund", "core_share", "noise")
+        if self.price is not None:
+            refuse_outside(self, 0, None, "price")
+        if self.act not in ("gate", "full", "mu"):
+            raise InputError(f"act is {self.act!r}: choose gate, full or mu")
+
+
 class NestedState(NamedTuple):
     core: Tree
-    pic: Tree
+    pic: Tree  # None where no network says mu
     critics: Critics
     pic_optimiser: Tree
+    dial: Dial | None = None
+
+
+class Dial(NamedTuple):
+    """What learning for all prices carries along."""
+
+    unit: Array  # the largest reward seen, in size
+    updates: Array
 
 
 class NestedActing(NamedTuple):
     core: Tree
     pic: Tree
+    critics: Tree = None
+    price: Array = None  # what a switch costs: one number, or one for each row
+    largest: Array = None
 
 
 def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     """Wrap `core` into the mixed policy of Equation (mixed_policy) and learn `mu` with it."""
     n_actions = spec.n_actions
-    inputs = spec.obs_dim + n_actions
+    dial = config if isinstance(config, DialConfig) else None
+    act = dial.act if dial else "mu"
+    priced = dial is not None and dial.price is None  # for all prices at once
+    inputs = spec.obs_dim + n_actions + (prices.FEATURES if priced else 0)
     optimiser = adam(config.learning_rate)
     pic_optimiser = adam(config.pic_learning_rate)
     intervals = (*core.intervals, config.train_interval)
 
     def init(rng: np.random.Generator) -> NestedState:
         core_state = core.init(rng)  # first: the very core that the same generator gives alone
-        pic = init_mlp(rng, (inputs, *config.hidden, 1), zero_bias=True)
+        pic = init_mlp(rng, (inputs, *config.hidden, 1), zero_bias=True) if act == "mu" else None
         critics = init_critics(rng, (inputs, *config.hidden, n_actions), optimiser)
-        return NestedState(core_state, pic, critics, pic_optimiser.init(pic))
+        pic_state = None if pic is None else pic_optimiser.init(pic)
+        counters = Dial(jnp.float32(0), jnp.uint32(0)) if priced else None
+        return NestedState(core_state, pic, critics, pic_state, counters)
 
     def pre_activation(pic: Tree, s_a: Array, xp: Any = jnp) -> Array:
         return mlp(pic, s_a, xp)[..., 0]
 
+    def relabelled(batch: Transition, dial_state: Dial | None) -> tuple[Transition, Any, Any]:
+        """The batch as it would have been paid at other prices, and what the networks see of them.
+
+        At price lambda everything is learned in units of 1 + lambda / unit, so that no price's
+        values dwarf another's.
+        """
+        if dial is None:
+            return batch, None, None
+        if dial_state is None:
+            cost = prices.charge(dial.price, batch.prev_action, batch.action, dial.refund)
+            return batch._replace(reward=batch.reward - cost), None, None
+        unit = jnp.maximum(dial_state.unit, jnp.abs(batch.reward).max())
+        x = prices.draw(prices.spread(dial_state.updates, len(batch.action)))
+        relative = dial.largest * x  # lambda in units of the largest reward
+        cost = prices.charge(relative * unit, batch.prev_action, batch.action, dial.refund)
+        batch = batch._replace(reward=(batch.reward - cost) / (1 + relative))
+        return batch, prices.features(x), Dial(unit, dial_state.updates + 1)
+
+    def decide(q: Array, log_core: Array, prev_action: Array, xp: Any = jnp) -> tuple[Any, Any]:
+        """mu and the log-policy of the two ways to act that ask the critics alone."""
+        if act == "gate":
+            mu, action = losses.gate(q, log_core, prev_action, xp)
+        else:
+            action = q.argmax(-1)
+            mu = (action == prev_action).astype(np.float32)
+        return mu, losses.log_certain(action, n_actions, xp)
+
     def update_outer(state: NestedState, batch: Transition) -> tuple[NestedState, dict[str, Array]]:
+        batch, seen, counters = relabelled(batch, state.dial)
+
         def log_core(obs: Array, prev_action: Array) -> Array:
             return core.apply(core.acting(state.core), obs, prev_action).log_pi
 
-        log_core_now = log_core(batch.obs, batch.prev_action)
         log_core_next = log_core(batch.next_obs, batch.action)
-        now = with_action(batch.obs, batch.prev_action, n_actions)
-        then = with_action(batch.next_obs, batch.action, n_actions)
+        now = with_action(batch.obs, batch.prev_action, n_actions, extra=seen)
+        then = with_action(batch.next_obs, batch.action, n_actions, extra=seen)
 
-        log_pi_next = losses.log_mixture(
-            pre_activation(state.pic, then), log_core_next, batch.action, config.mu0
-        )
+        if act == "mu":
+            log_core_now = log_core(batch.obs, batch.prev_action)
+            log_pi_next = losses.log_mixture(
+                pre_activation(state.pic, then), log_core_next, batch.action, config.mu0
+            )
+        else:
+            q_next = mlp(state.critics.target, then).min(0)
+            log_pi_next = decide(q_next, log_core_next, batch.action)[1]
         critics, q, critic_loss = soft_evaluation(
             state.critics,
             optimiser,
             batch,
             (now, then),
             log_pi_next,
-            config.temperature,
+            config.temperature if act == "mu" else 0.0,
             config.target_rate,
         )
+        report = {"mixed_critic_loss": critic_loss}
+        state = state._replace(critics=critics, dial=counters)
+        if act != "mu":
+            return state, report
 
         def pic_loss(pic: Tree) -> Array:
             log_pi = losses.log_mixture(
@@ -112,8 +194,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             return losses.soft_policy_loss(log_pi, q, config.temperature)
 
         pic, pic_state, loss = descend(pic_optimiser, pic_loss, state.pic, state.pic_optimiser)
-        state = NestedState(state.core, pic, critics, pic_state)
-        return state, {"mixed_critic_loss": critic_loss, "pic_loss": loss}
+        return state._replace(pic=pic, pic_optimiser=pic_state), report | {"pic_loss": loss}
 
     def update(
         state: NestedState, batch: Transition, due: Array
@@ -134,16 +215,51 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         return state, report | report_outer
 
     def acting(state: NestedState) -> NestedActing:
-        return NestedActing(core.acting(state.core), state.pic)
+        params = NestedActing(core.acting(state.core), state.pic)
+        if act != "mu":
+            params = params._replace(critics=state.critics.online)
+        if state.dial is not None and dial is not None:
+            largest = dial.largest * state.dial.unit
+            params = params._replace(price=jnp.zeros_like(largest), largest=largest)
+        return params
 
     def apply(params: NestedActing, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
-        log_pi_core = core.apply(params.core, obs, prev_action, xp).log_pi
-        x = pre_activation(params.pic, with_action(obs, prev_action, n_actions, xp), xp)
-        log_pi = losses.log_mixture(x, log_pi_core, prev_action, config.mu0, xp)
-        mu = losses.inertia(x, config.mu0, xp) * (prev_action >= 0)
-        return Acting(log_pi, log_pi_core, mu, log_pi)
+        log_core = core.apply(params.core, obs, prev_action, xp).log_pi
+        seen = None
+        if priced:
+            tiny = np.finfo(np.float32).tiny  # before the first reward the largest price is 0
+            x = xp.broadcast_to(params.price / xp.maximum(params.largest, tiny), prev_action.shape)
+            seen = prices.features(x, xp)
+        s_a = with_action(obs, prev_action, n_actions, xp, seen)
+        if act != "mu":
+            q = mlp(params.critics, s_a, xp).min(0)
+            mu, log_pi = decide(q, log_core, prev_action, xp)
+            return Acting(log_pi, log_core, mu, q)
+        pre = pre_activation(params.pic, s_a, xp)
+        log_pi = losses.log_mixture(pre, log_core, prev_action, config.mu0, xp)
+        mu = losses.inertia(pre, config.mu0, xp) * (prev_action >= 0)
+        return Acting(log_pi, log_core, mu, log_pi)
 
-    return Algorithm(init, update, acting, apply, core.exploration, intervals)
+    def behave(
+        params: NestedActing, obs: np.ndarray, prev_action: np.ndarray, u: np.ndarray
+    ) -> np.ndarray:
+        """Training's log-policy, in episodes to each of which a number `u` in [0, 1) was drawn:
+        the core alone in a share of them, else the dial at a price, with noise from the core."""
+        assert dial is not None
+        rest = np.maximum(u - dial.core_share, 0) / max(1 - dial.core_share, 1e-9)
+        if priced:
+            params = params._replace(price=prices.draw(rest, np) * params.largest)
+        found = apply(params, obs, prev_action, np)
+        if dial.price == 0 and act == "mu":  # NSAC itself
+            return found.log_pi
+        noisy = np.logaddexp(
+            found.log_pi + np.log1p(-dial.noise), found.log_pi_core + np.log(dial.noise)
+        )
+        return np.where((u < dial.core_share)[:, None], found.log_pi_core, noisy)
+
+    return Algorithm(
+        init, update, acting, apply, core.exploration, intervals, behave if dial else None
+    )
 
 
 def _when(due: Array, part: Any, state: NestedState) -> tuple[NestedState, dict[str, Array]]:
