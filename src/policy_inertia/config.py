@@ -48,12 +48,14 @@ class RunConfig:
     """Episodes of an evaluation, with sampled actions as in the paper."""
     final_episodes: int = 50
     """Episodes of the last evaluation, sampled and greedy."""
+    calibration_episodes: int = 50
+    """Episodes at each setting of a dial, when its table is measured at the end."""
     checkpoint_seconds: float = 60.0
     """Seconds between checkpoints; 0 saves at every evaluation."""
 
     def __post_init__(self) -> None:
         whole = ("steps", "envs", "batch_size", "eval_every", "eval_episodes", "final_episodes")
-        refuse_outside(self, 1, None, *whole)
+        refuse_outside(self, 1, None, *whole, "calibration_episodes")
         refuse_outside(self, 0, None, "learning_starts", "seed", "checkpoint_seconds", "penalty")
         refuse_outside(self, self.envs, None, "buffer_size")
         refuse_outside(self, 0, 1, "gamma")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import jax
 import numpy as np
 
 from .algorithms import Acting, Config, NestedConfig, build, config_from_dict, find_method
+from .calibration import Calibration
 from .checkpoint import flatten, read_arrays, unflatten, write_arrays
 from .envs import Spaces
 from .envs.transforms import split
@@ -50,6 +52,7 @@ class Policy:
         hysteresis: float | None = None,
         task: str = "",
         env_kwargs: dict[str, Any] | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
         if hysteresis is not None and not hysteresis >= 0:
             raise InputError(f"hysteresis is {hysteresis}: give a threshold of 0 or more")
@@ -61,6 +64,7 @@ class Policy:
         self.method, self.config, self.spaces, self.params = method, config, spaces, params
         self.repeats, self.hysteresis, self.task = repeats, hysteresis, task
         self.env_kwargs = env_kwargs or {}
+        self.calibration = calibration
         self._apply = build(config, _choice_spec(spaces, repeats)).apply
         self._rng = np.random.default_rng()
 
@@ -132,19 +136,38 @@ class Policy:
         """Whether an inertia controller is part of the policy."""
         return isinstance(self.config, NestedConfig)
 
+    @property
+    def price(self) -> float | None:
+        """What the dial is set to; None for policies that have none."""
+        price = getattr(self.params, "price", None)
+        return None if price is None else float(price)
+
+    @property
+    def largest_price(self) -> float | None:
+        """How far the dial goes: nothing beyond was learned. None for policies that have none."""
+        largest = getattr(self.params, "largest", None)
+        return None if largest is None else float(largest)
+
+    @property
+    def knob(self) -> str:
+        """What `calibrate` sweeps and `with_budget` sets: the dial's price, or hysteresis."""
+        return "hysteresis" if self.price is None else "price"
+
+    def replace(self, **changes: Any) -> Policy:
+        """The same policy with other arguments of the constructor."""
+        names = ("method", "config", "spaces", "params", "repeats", "hysteresis", "task")
+        now = {name: getattr(self, name) for name in (*names, "env_kwargs", "calibration")}
+        return Policy(**{**now, **changes})
+
     def core(self) -> Policy:
         """The policy without its controller."""
         if not isinstance(self.config, NestedConfig):
             return self
-        return Policy(
-            f"{self.method} (core)",
-            self.config.core,
-            self.spaces,
-            self.params.core,
-            self.repeats,
-            self.hysteresis,
-            self.task,
-            self.env_kwargs,
+        return self.replace(
+            method=f"{self.method} (core)",
+            config=self.config.core,
+            params=self.params.core,
+            calibration=None,
         )
 
     def with_hysteresis(self, tau: float) -> Policy:
@@ -153,16 +176,55 @@ class Policy:
         "Better" is in log-probability, or in Q for DQN; an action that is as good as the last one
         plus `tau` is taken. `tau=0` leaves a greedy policy as it is.
         """
-        return Policy(
-            self.method,
-            self.config,
-            self.spaces,
-            self.params,
-            self.repeats,
-            tau,
-            self.task,
-            self.env_kwargs,
-        )
+        return self.replace(hysteresis=tau)
+
+    def at(self, price: float) -> Policy:
+        """The same policy with its dial at another price of switching, from 0 to the largest.
+
+        Between two steps too: the state that `predict` gave goes on with the new policy.
+        """
+        largest = self.largest_price
+        if largest is None:
+            raise InputError(
+                f"{self.method} has no dial: train dial-dqn or dial-sac, or smooth this policy "
+                "with with_hysteresis"
+            )
+        if not 0 <= price <= largest * (1 + 1e-6):
+            raise InputError(
+                f"the price is {price}: this dial learned prices from 0 to {largest:g}, and says "
+                "nothing about others"
+            )
+        return self.replace(params=self.params._replace(price=np.float32(min(price, largest))))
+
+    def set_to(self, setting: float) -> Policy:
+        """The same policy with its knob at `setting`: a price, or a threshold of hysteresis."""
+        return self.with_hysteresis(setting) if self.price is None else self.at(setting)
+
+    def calibrate(
+        self,
+        env: EnvLike | None = None,
+        episodes: int = 50,
+        seed: int = 0,
+        settings: Sequence[float] | None = None,
+    ) -> Policy:
+        """The same policy with a table of its oscillation, return and crash rate by setting.
+
+        Any policy has it: without a dial, hysteresis' threshold is swept. `env` is its task's own
+        by default; the episodes are greedy and their seeds are used for nothing else.
+        """
+        from .sweep import calibrate
+
+        return calibrate(self, self.task if env is None else env, episodes, seed, settings)
+
+    def with_budget(self, max_oscillation: float) -> Policy:
+        """The same policy, smooth enough: the lowest setting in its calibration from which greedy
+        actions stay within `max_oscillation` switches per step. May be asked again at any step."""
+        if self.calibration is None:
+            raise InputError(
+                f"this {self.method} policy was not calibrated: measure it first, with "
+                "policy = policy.calibrate(env)"
+            )
+        return self.set_to(self.calibration.within(max_oscillation).setting)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one safetensors file (no pickle)."""
@@ -175,6 +237,7 @@ class Policy:
             "hysteresis": self.hysteresis,
             "task": self.task,
             "env_kwargs": self.env_kwargs,
+            "calibration": self.calibration and self.calibration.to_dict(),
         }
         write_arrays(Path(path), flatten(self.params, "policy"), about)
 
@@ -214,6 +277,7 @@ class Policy:
         algorithm = build(config, _choice_spec(spaces, repeats))
         shapes = jax.eval_shape(lambda: algorithm.acting(algorithm.init(np.random.default_rng())))
         params = unflatten(shapes, arrays, "policy", path)
+        table = about.get("calibration")
         return cls(
             about["method"],
             config,
@@ -223,6 +287,7 @@ class Policy:
             about["hysteresis"],
             about["task"],
             about["env_kwargs"],
+            Calibration.from_dict(table) if table else None,
         )
 
     def _batch(self, observation: Array) -> tuple[np.ndarray, bool]:
@@ -249,6 +314,7 @@ class Policy:
 
     def __repr__(self) -> str:
         extra = "" if self.hysteresis is None else f", hysteresis={self.hysteresis}"
+        extra += "" if self.price is None else f", price={self.price:g}"
         return f"Policy({self.method} on {self.task or 'a task'}{extra})"
 
 

@@ -113,7 +113,7 @@ def refuse_other(path: Path, old: dict[str, Any], new: dict[str, Any], at: str =
             )
 
 
-FREE = ("steps", "checkpoint_seconds")
+FREE = ("steps", "checkpoint_seconds", "calibration_episodes")
 
 
 def versions() -> dict[str, str]:

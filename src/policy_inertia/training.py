@@ -19,7 +19,10 @@ from .evaluation import evaluate
 from .policy import Policy
 from .runs import RunFolder, finite
 from .session import EVALUATION, FINAL, Session
+from .sweep import calibrate
 from .types import InputError
+
+PROGRESS = (0.0, 0.1, 1.0)  # where a dial is looked at in training, in shares of its largest price
 
 Progress = Callable[[int, dict[str, Any], float], None]
 """Called with the step, the newest figures and the steps per second since the start."""
@@ -114,7 +117,7 @@ def _run(
             )
         seed = episode_seed(config.seed, EVALUATION, session.step)
         summary = evaluate(policy, slots, config.eval_episodes, seed).summary()
-        figures = session.figures() | tags(summary)
+        figures = session.figures() | tags(summary) | _dial_figures(policy, slots, config, seed)
         folder.log(session.step, figures, speed())
         if summary["return"] > best:
             best = summary["return"]
@@ -139,8 +142,10 @@ def _run(
             progress(session.step, figures, speed())
 
     policy = session.policy()
+    if policy.price is not None:
+        policy = calibrate(policy, slots, config.calibration_episodes, config.seed)
     policy.save(folder.path / "policy.safetensors")
-    result = {
+    result: dict[str, Any] = {
         name: evaluate(
             p, slots, config.final_episodes, episode_seed(config.seed, FINAL), greedy
         ).summary()
@@ -151,9 +156,28 @@ def _run(
         )
         if name != "core" or policy.nested
     }
+    if policy.calibration is not None:
+        result["calibration"] = policy.calibration.to_dict()
     write_json(folder.path / "result.json", {"format": FORMAT, "step": session.step, **result})
     slots.close()
     return policy
+
+
+def _dial_figures(policy: Policy, slots: Envs, config: RunConfig, seed: int) -> dict[str, Any]:
+    """Return and oscillation at three settings of a dial; nothing for other policies."""
+    if policy.largest_price is None:
+        return {}
+    figures: dict[str, Any] = {"dial/largest_price": policy.largest_price}
+    for share in PROGRESS:
+        at = policy.at(share * policy.largest_price)
+        summary = evaluate(at, slots, config.eval_episodes, seed, deterministic=True).summary()
+        for name, key in (("mean_reward", "return"), *((k, k) for k in _DIAL_KEYS)):
+            if summary[key] is not None:
+                figures[f"dial/{name}_at_{share:g}"] = summary[key]
+    return figures
+
+
+_DIAL_KEYS = ("oscillation_ratio", "crash_rate")
 
 
 def tags(summary: dict[str, Any]) -> dict[str, Any]:

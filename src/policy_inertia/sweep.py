@@ -1,0 +1,104 @@
+"""Measuring a dial: the same episodes at every setting, on seeds that nothing else uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .algorithms.prices import DECADES
+from .calibration import Calibration, Row
+from .envs import EnvLike, Envs, episode_seed
+from .evaluation import evaluate
+from .policy import Policy, State
+from .types import Array, InputError
+
+CALIBRATION = 3  # a stream of episode seeds beside training's, evaluation's and the final one's
+SETTINGS = 16
+FROZEN = 0.01  # hysteresis' threshold is raised until the policy switches this rarely
+
+
+def calibrate(
+    policy: Policy,
+    env: EnvLike | Envs,
+    episodes: int = 50,
+    seed: int = 0,
+    settings: Sequence[float] | None = None,
+) -> Policy:
+    """`policy` with a table of what it does at each setting of its dial.
+
+    The settings of a dial are prices from 0 to its largest; of any other policy thresholds of
+    hysteresis, which need no training. Every setting gets the same episodes, with greedy actions.
+    """
+    if policy.repeats != (1,):
+        raise InputError(
+            f"{policy.method} holds its actions by itself: calibrate a method that decides at "
+            "every step"
+        )
+    slots = env if isinstance(env, Envs) else Envs(env, min(episodes, 20), lambda i, k: 0)
+    first = episode_seed(seed, CALIBRATION)
+
+    def run(predictor: Any) -> dict[str, Any]:
+        return evaluate(predictor, slots, episodes, first, deterministic=True).summary()
+
+    def row(setting: float) -> Row:
+        figures = run(policy.set_to(setting))
+        names = ("oscillation_ratio", "return", "crash_rate", "termination_rate", "length")
+        return Row(setting, *(figures[name] for name in names))
+
+    try:
+        if settings is not None:
+            rows = [row(setting) for setting in sorted(settings)]
+        elif policy.largest_price is not None:
+            rows = [row(setting) for setting in _prices(policy.largest_price)]
+        else:
+            gaps = _Gaps(policy)
+            run(gaps)
+            rows = [row(setting) for setting in gaps.thresholds()]
+            # gaps grow where an old action is held: beyond those seen, feel the way
+            while rows[-1].oscillation_ratio > FROZEN and len(rows) < 2 * SETTINGS:
+                rows.append(row(2 * rows[-1].setting))
+    finally:
+        if slots is not env:
+            slots.close()
+    table = Calibration(policy.knob, slots.name, episodes, seed, tuple(rows))
+    return policy.replace(calibration=table)
+
+
+def _prices(largest: float) -> list[float]:
+    """0, and prices spread evenly in their logarithm over the range that is learned."""
+    spread = np.logspace(-DECADES, 0, SETTINGS - 1)
+    return [0.0, *(largest * spread).tolist()] if largest else [0.0]
+
+
+class _Gaps:
+    """The policy itself, remembering by how much its best action's score beat the others'."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy.replace(hysteresis=None)
+        self.gaps: list[np.ndarray] = []
+
+    def predict(
+        self,
+        observation: Array,
+        state: State | None = None,
+        episode_start: Array | None = None,
+        deterministic: bool = False,
+    ) -> tuple[np.ndarray, State]:
+        obs = self.policy.spaces.encode(observation)
+        previous = np.full(len(obs), -1) if state is None else state[0]
+        if episode_start is not None:
+            previous = np.where(episode_start, -1, previous)
+        scores = self.policy.acting(obs, previous).scores
+        gaps = scores.max(1, keepdims=True) - scores
+        self.gaps.append(gaps[gaps > 0])
+        return self.policy.predict(observation, state, episode_start, deterministic)
+
+    def thresholds(self) -> list[float]:
+        """0, and quantiles of the gaps."""
+        gaps = np.concatenate(self.gaps)
+        if not len(gaps):
+            return [0.0]
+        levels = np.linspace(0, 1, SETTINGS)[1:]
+        return [0.0, *np.unique(np.quantile(gaps, levels)).tolist()]

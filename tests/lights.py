@@ -1,0 +1,77 @@
+"""A small MDP whose best trade-off between reward and switching is known exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+N_STATES, N_ACTIONS, GAMMA = 6, 3, 0.9
+GOOD = np.array([0, 1, 2, 0, 1, 2])  # the action that pays in each state ...
+PAY = np.array([1.0, 0.8, 0.6, 0.4, 0.25, 0.1])  # ... and what it pays
+NEXT = np.full((N_STATES, N_ACTIONS, N_STATES), 0.5 / N_STATES)
+for _s in range(N_STATES):
+    for _a in range(N_ACTIONS):  # an action has consequences: it moves along the ring, or stays
+        NEXT[_s, _a, (_s + _a) % N_STATES] += 0.5
+
+REWARD = np.zeros((N_STATES, N_ACTIONS))
+REWARD[np.arange(N_STATES), GOOD] = PAY
+
+
+class Lights(gym.Env):
+    """The MDP as an env, cut after 50 steps by a time limit."""
+
+    observation_space: gym.Space = gym.spaces.Box(0, 1, (N_STATES,), np.float32)
+    action_space: gym.Space = gym.spaces.Discrete(N_ACTIONS)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.s, self.t = int(self.np_random.integers(N_STATES)), 0
+        return OBS[self.s], {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        reward = float(REWARD[self.s, action])
+        self.s = int(self.np_random.choice(N_STATES, p=NEXT[self.s, action]))
+        self.t += 1
+        return OBS[self.s], reward, False, self.t >= 50, {}
+
+
+OBS = np.eye(N_STATES, dtype=np.float32)
+
+
+def solve(price: float, allowed: np.ndarray | None = None) -> np.ndarray:
+    """Q*(s, a_prev, a) of the reward minus the price at each switch, by value iteration.
+
+    `allowed[s, a_prev, a]` restricts the actions.
+    """
+    cost = price * (1 - np.eye(N_ACTIONS))  # a_prev, a
+    q = np.zeros((N_STATES, N_ACTIONS, N_ACTIONS))
+    for _ in range(500):
+        v = (q if allowed is None else np.where(allowed, q, -np.inf)).max(-1)  # s, a_prev
+        q = REWARD[:, None, :] - cost + GAMMA * np.einsum("sat,ta->sa", NEXT, v)[:, None, :]
+    return q if allowed is None else np.where(allowed, q, -np.inf)
+
+
+def value(policy: np.ndarray, price: float) -> float:
+    """Exact mean over (s, a_prev) of the priced value of a deterministic policy[s, a_prev]."""
+    s, p = np.divmod(np.arange(N_STATES * N_ACTIONS), N_ACTIONS)
+    a = policy[s, p]
+    step = np.zeros((len(s), len(s)))
+    for i in range(len(s)):
+        step[i, np.arange(N_STATES) * N_ACTIONS + a[i]] = NEXT[s[i], a[i]]
+    reward = REWARD[s, a] - price * (a != p)
+    return float(np.linalg.solve(np.eye(len(s)) - GAMMA * step, reward).mean())
+
+
+def switching(policy: np.ndarray) -> float:
+    """The exact share of switches of a deterministic policy[s, a_prev] in the long run."""
+    s, p = np.divmod(np.arange(N_STATES * N_ACTIONS), N_ACTIONS)
+    a = policy[s, p]
+    where = np.full(len(s), 1 / len(s))
+    for _ in range(2_000):
+        new = np.zeros_like(where)
+        for i in range(len(s)):
+            new[np.arange(N_STATES) * N_ACTIONS + a[i]] += where[i] * NEXT[s[i], a[i]]
+        where = (where + new) / 2  # averaged, so that a periodic chain converges too
+    return float(where @ (a != p))
