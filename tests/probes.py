@@ -52,6 +52,13 @@ class Switch(Probe):
         return float(self.previous >= 0 and action != self.previous)
 
 
+class SwitchSeen(Switch):
+    """The same, with the last action to be seen: a core can solve it too."""
+
+    def see(self) -> Any:
+        return np.array([self.previous], np.float32)
+
+
 class Both(Probe):
     """A light says, step by step, whether repeating (1) or switching (-1) pays."""
 

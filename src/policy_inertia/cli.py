@@ -24,6 +24,7 @@ from .display import (
     counting,
     out,
     show,
+    show_calibration,
     study_progress,
     study_tables,
     training_progress,
@@ -36,6 +37,7 @@ HELP = """\
 
   policy-inertia train nsac CartPole-v1 --steps 50000     train one policy
   policy-inertia evaluate runs/CartPole-v1-nsac-0         return and oscillation of a policy
+  policy-inertia dial runs/CartPole-v1-dial-dqn-0         what every degree of smoothness costs
   policy-inertia compare dqn sac nsac --env CartPole-v1   methods side by side, over seeds
   policy-inertia study paper                              the paper's experiments, or your own
   policy-inertia report runs/paper                        a study as one HTML file
@@ -152,6 +154,11 @@ def evaluate(args: list[str]) -> None:
         hysteresis: tuple[float, ...] = ()
         """Also show the policy with a filter that keeps the last action unless a new one is
         better by this much (in log-probability, or in Q for DQN)."""
+        price: tuple[float, ...] = ()
+        """Also show a dial at these prices of switching."""
+        budget: tuple[float, ...] = ()
+        """Also show the policy set so that it switches in at most this share of the steps: by its
+        own calibration, or by one of hysteresis that is measured first."""
         json: bool = False
         """Print JSON instead of a table."""
 
@@ -177,6 +184,13 @@ def evaluate(args: list[str]) -> None:
         filtered = policy.with_hysteresis(tau)
         variants.append((f"hysteresis {tau:g}, sampled", filtered, False))
         variants.append((f"hysteresis {tau:g}, greedy", filtered, True))
+    variants += [(f"price {price:g}", policy.at(price), True) for price in parsed.price]
+    if parsed.budget:
+        ready = policy if policy.calibration else policy.calibrate(place, env_kwargs=kwargs)
+        for budget in parsed.budget:
+            kept = ready.with_budget(budget)
+            setting = kept.price if ready.knob == "price" else kept.hysteresis
+            variants.append((f"budget {budget:g} ({ready.knob} {setting:.3g}), greedy", kept, True))
     found = {
         label: measure(p, place, parsed.episodes, parsed.seed, greedy, kwargs).summary()
         for label, p, greedy in variants
@@ -273,6 +287,57 @@ def _render_unseen() -> None:
     """Frames need no window, and no complaint of pygame's that there is none."""
     for name in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
         os.environ[name] = os.environ.get(name) or "dummy"
+
+
+def dial(args: list[str]) -> None:
+    """Show what each setting of a policy's dial does."""
+
+    @dataclass(frozen=True)
+    class Dial:
+        policy: tyro.conf.Positional[Path]
+        """A run folder, or a policy file; any method, since hysteresis is a dial too."""
+        env: str | None = None
+        """Gymnasium id. Default: the env that it was trained on, with its arguments."""
+        env_kwargs: tuple[str, ...] = ()
+        """Arguments of the env, such as config.scenario=simple; on top of those of its training."""
+        episodes: int = 50
+        """Episodes at each setting that is measured now."""
+        seed: int = 0
+        """The episodes follow from it."""
+        best: bool = False
+        """Of a run folder, take the policy of the best evaluation instead of the last."""
+        out: Path | None = None
+        """Where to draw the picture. Default: dial.png beside the policy."""
+
+    parsed = _parse(
+        Dial,
+        args,
+        "dial",
+        "Print return and crash rate at every setting of a policy's dial, and draw them against "
+        "the oscillation ratio, with a hysteresis filter on the same core beside it. What was "
+        "measured at the end of training is read, the rest is measured now.",
+    )
+    from .plots import draw_dial
+
+    policy, env, kwargs = _policy(parsed)
+    asked = parsed.env is not None or bool(parsed.env_kwargs)
+    how: dict[str, Any] = {"episodes": parsed.episodes, "seed": parsed.seed, "env_kwargs": kwargs}
+    measured = {f"hysteresis on {policy.core().method}": policy.core()}
+    if policy.price is not None:
+        measured = {policy.method: policy, **measured}
+    tables = {}
+    for name, p in measured.items():
+        if p.calibration is None or asked:
+            with out.status(f"measuring {name}"):
+                p = p.calibrate(env, **how)
+        assert p.calibration is not None
+        tables[name] = p.calibration
+    for name, table in tables.items():
+        show_calibration(f"{name} on {env}, {table.episodes} greedy episodes each", table)
+    home = parsed.policy if parsed.policy.is_dir() else parsed.policy.parent
+    picture = parsed.out or home / "dial.png"
+    draw_dial(tables, f"{policy.method} on {env}", picture)
+    out.print(f"Picture: {picture}", soft_wrap=True)
 
 
 def compare(args: list[str]) -> None:
@@ -670,6 +735,7 @@ def tasks(args: list[str]) -> None:
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train": train,
     "evaluate": evaluate,
+    "dial": dial,
     "compare": compare,
     "study": study,
     "report": report,

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from .calibration import Calibration
     from .study.plan import Run
     from .study.results import Experiment
     from .study.statistics import Estimate
@@ -52,6 +53,24 @@ def show(title: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> None:
         cells = [(figures.get(key), style) for key, _, style in columns]
         table.add_row(label, *("" if v is None else style.format(v) for v, style in cells))
     out.print(table)
+
+
+def show_calibration(title: str, table: Calibration) -> None:
+    """One line for each setting of a dial."""
+    told = any(row.crash_rate is not None for row in table.rows)
+    names = (table.knob, "oscillation", "return", "crashed" if told else "terminated")
+    shown = Table(title=title, title_justify="left")
+    for name in names:
+        shown.add_column(name, justify="right")
+    for row in table.rows:
+        failed = row.crash_rate if told else row.termination_rate
+        shown.add_row(
+            f"{row.setting:.3g}",
+            f"{row.oscillation_ratio:.3f}",
+            f"{row.mean_return:.2f}",
+            "" if failed is None else f"{failed:.2f}",
+        )
+    out.print(shown)
 
 
 def study_tables(experiment: Experiment, rows: Sequence[Row]) -> Iterator[Table]:
@@ -98,10 +117,14 @@ def _cell(e: Estimate | None, style: str) -> str:
 def _news(figures: dict[str, Any]) -> str:
     if "eval/mean_reward" not in figures:
         return ""
-    return (
+    news = (
         f"return {figures['eval/mean_reward']:.1f}  "
         f"oscillation {figures['eval/oscillation_ratio']:.3f}"
     )
+    turned = [
+        f"{figures[key]:.2f}" for key in figures if key.startswith("dial/oscillation_ratio_at_")
+    ]
+    return f"{news}  dial {' / '.join(turned)}" if turned else news
 
 
 def _bars() -> Progress:

@@ -7,9 +7,12 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .calibration import Calibration, Row
 
 # Okabe and Ito's palette: distinct for colour-blind readers too; yellow and black come last
 COLOURS = ("#0072B2", "#E69F00", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
@@ -75,6 +78,30 @@ def text_colour(line: str) -> str:
 def _luminance(*rgb: float) -> float:
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def draw_dial(tables: dict[str, Calibration], title: str, path: Path) -> None:
+    """Return, failures and the setting itself against the oscillation ratio, for each dial."""
+    told = all(row.crash_rate is not None for table in tables.values() for row in table.rows)
+    drawn: tuple[tuple[str, Callable[[Row], float]], ...] = (
+        ("return", lambda row: row.mean_return),
+        ("crash rate", lambda row: row.crash_rate or 0.0)
+        if told
+        else ("share of true ends", lambda row: row.termination_rate),
+        ("price of a switch, or threshold (log10)", lambda row: math.log10(row.setting)),
+    )
+    panels = []
+    for label, figure in drawn:
+        lines, names = [], []
+        for i, (name, table) in enumerate(tables.items()):
+            rows = [row for row in table.rows if row.setting > 0 or "log10" not in label]
+            x, y = [row.oscillation_ratio for row in rows], [figure(row) for row in rows]
+            lines.append(Line(name, colour(i), x, y, dots=True))
+            if rows:
+                middle = len(rows) // 2
+                names.append(Point(name, colour(i), "", x[middle], y[middle]))
+        panels.append(Panel("oscillation ratio", label, lines, names, label_ends=False))
+    save(panels, f"{title}: each dot is one setting, greedy actions", path)
 
 
 def aligned(runs: Sequence[Sequence[dict[str, Any]]], key: str) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,138 @@
+import json
+
+import numpy as np
+import pytest
+
+from policy_inertia import InputError, Policy, evaluate, train
+from policy_inertia.calibration import Calibration, Row
+from policy_inertia.envs import episode_seed
+from policy_inertia.session import EVALUATION, FINAL, TRAINING
+from policy_inertia.sweep import CALIBRATION
+from tests import probes
+from tests.helpers import SHORT
+from tests.test_policy import fresh
+
+
+def table(*oscillations: float) -> Calibration:
+    rows = [Row(0.5 * i, x, 10.0 - i, None, 0.0, 20.0) for i, x in enumerate(oscillations)]
+    return Calibration("price", "Task", 20, 0, tuple(rows))
+
+
+@pytest.mark.parametrize(
+    ("budget", "setting"), [(0.5, 0.0), (0.4, 0.0), (0.3, 0.5), (0.25, 1.5), (0.1, 2.0), (1, 0.0)]
+)
+def test_budget_is_kept_from_the_lowest_setting_on_that_stays_within_it(budget, setting):
+    # 0.2 at 1.0 does not count for a budget of 0.25: the next one is above it again
+    assert table(0.4, 0.3, 0.2, 0.25, 0.1).within(budget).setting == (
+        setting if budget != 0.25 else 1.0
+    )
+    wavy = table(0.4, 0.2, 0.3, 0.25, 0.1)
+    assert wavy.within(0.25).setting == 1.5
+    assert wavy.within(0.3).setting == 0.5
+
+
+@pytest.mark.parametrize("budget", [0.05, 0.0, 0.0999])
+def test_budget_that_is_not_reached_is_refused_with_the_range(budget):
+    with pytest.raises(InputError, match=r"not reachable.* from 0.400 down to 0.100 on Task"):
+        table(0.4, 0.05, 0.1).within(budget)
+
+
+@pytest.mark.parametrize("budget", [-0.1, 1.1, float("nan")])
+def test_budget_that_is_no_ratio_is_refused(budget):
+    with pytest.raises(InputError, match="lies from 0 to 1"):
+        table(0.1).within(budget)
+
+
+def test_table_survives_json():
+    before = table(0.4, 0.1)
+    assert Calibration.from_dict(json.loads(json.dumps(before.to_dict()))) == before
+
+
+def test_streams_of_seeds_are_four():
+    assert len({TRAINING, EVALUATION, FINAL, CALIBRATION}) == 4
+
+
+def test_calibration_measures_what_evaluate_measures_on_its_own_episodes():
+    policy = fresh("sac", probes.Both, hidden=(8,)).calibrate(probes.Both, episodes=5, seed=7)
+    rows = policy.calibration.rows
+    for row in (rows[0], rows[len(rows) // 2]):
+        seed = episode_seed(7, CALIBRATION)
+        found = evaluate(policy.with_hysteresis(row.setting), probes.Both, 5, seed, True).summary()
+        assert found["oscillation_ratio"] == row.oscillation_ratio
+        assert found["return"] == row.mean_return
+    assert [row.setting for row in rows] == sorted(row.setting for row in rows)
+    assert rows[0].setting == 0
+
+
+def test_any_policy_keeps_a_budget_by_hysteresis_without_training(tmp_path):
+    policy = fresh("dqn").calibrate("CartPole-v1", episodes=10)
+    policy.save(tmp_path / "p.safetensors")
+    again = Policy.load(tmp_path / "p.safetensors")
+    assert again.calibration == policy.calibration
+    for budget in (0.0, 0.2):
+        kept = again.with_budget(budget)
+        seed = episode_seed(0, CALIBRATION)
+        found = evaluate(kept, "CartPole-v1", 10, seed, True).summary()["oscillation_ratio"]
+        assert found <= budget + 0.01 * (budget == 0)
+        assert kept.hysteresis == again.calibration.within(budget).setting
+
+
+def test_policy_that_was_not_calibrated_says_how():
+    with pytest.raises(InputError, match=r"policy = policy\.calibrate\(env\)"):
+        fresh("sac").with_budget(0.1)
+
+
+def test_policy_that_holds_its_actions_by_itself_is_not_calibrated():
+    with pytest.raises(InputError, match="holds its actions by itself"):
+        fresh("dqn-repeat").calibrate("CartPole-v1")
+
+
+def test_policy_that_cannot_be_smooth_refuses_the_budget(tmp_path):
+    """Where every switch pays 1, a dial that goes up to a price of 0.1 never stops switching."""
+    settings = {**SHORT, "steps": 3_000, "calibration_episodes": 5, "gamma": 0.5}
+    core = {"learning_rate": 3e-3, "target_period": 50, "epsilon_decay": 1e-3}
+    policy = train(
+        "dial-dqn",
+        probes.SwitchSeen,
+        tmp_path / "r",
+        act="full",
+        largest=0.1,
+        learning_rate=3e-3,
+        target_rate=0.05,
+        core=core,
+        **settings,
+    )
+    assert policy.largest_price == pytest.approx(0.1)
+    with pytest.raises(InputError, match=r"not reachable: .* down to 0.900"):
+        policy.with_budget(0.5)
+    assert policy.with_budget(0.95).price == 0
+    result = json.loads((tmp_path / "r" / "result.json").read_text())
+    assert Calibration.from_dict(result["calibration"]) == policy.calibration
+
+
+def test_dial_turns_between_two_steps():
+    policy = fresh("dial-dqn")
+    policy = policy.replace(
+        params=policy.params._replace(largest=np.float32(2.0)), calibration=table(0.4, 0.3, 0.2)
+    )
+    obs = np.ones(4, np.float32)
+    _, state = policy.predict(obs)
+    turned = policy.with_budget(0.3)
+    assert (policy.price, turned.price, turned.with_budget(0.2).price) == (0, 0.5, 1.0)
+    action, after = turned.predict(obs, state)
+    assert after[0] == action
+    assert "price=0.5" in repr(turned)
+
+
+@pytest.mark.parametrize("price", [-0.1, 2.1, float("nan")])
+def test_price_beyond_what_was_learned_is_refused(price):
+    policy = fresh("dial-dqn")
+    policy = policy.replace(params=policy.params._replace(largest=np.float32(2.0)))
+    with pytest.raises(InputError, match="learned prices from 0 to 2"):
+        policy.at(price)
+
+
+@pytest.mark.parametrize("method", ["sac", "nsac"])
+def test_policy_without_a_dial_says_so(method):
+    with pytest.raises(InputError, match=r"has no dial: train dial-dqn"):
+        fresh(method).at(0.1)
