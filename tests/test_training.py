@@ -71,11 +71,11 @@ def tensorboard_tags(out: Path) -> set[str]:
 
 def command(out: Path, method: str) -> list[str]:
     words = f"train {method} CartPole-v1 --steps 6000 --eval-every 400 --eval-episodes 4"
-    words += f" --final-episodes 4 --checkpoint-seconds 0 --quiet --resume --out {out}"
+    words += f" --final-episodes 4 --calibration-episodes 2 --checkpoint-seconds 0 --quiet --resume --out {out}"
     return [sys.executable, "-m", "policy_inertia", *words.split()]
 
 
-@pytest.mark.parametrize("method", ["nsac", "dqn-repeat"])
+@pytest.mark.parametrize("method", ["nsac", "dqn-repeat", "dial-sac"])
 def test_killed_run_ends_bit_for_bit_like_one_that_was_not(method, tmp_path):
     subprocess.run(command(tmp_path / "whole", method), check=True, capture_output=True)
     killed, kills, before = tmp_path / "killed", 0, 500

@@ -101,7 +101,7 @@ class Session:
         self.step = 0  # primitive steps
         self.updates = 0  # of the core, where there is one
         self.report: dict[str, float] = {}
-        # one number for each running episode, where the algorithm acts by it: its price of switching
+        # a number for each running episode, where the algorithm acts by it: it gives the price
         self.drawn = act.random(config.envs) if self.algorithm.behave else np.zeros(0)
         self.running = np.zeros(config.envs)  # return of each running training episode
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # finished: return, length

@@ -94,7 +94,7 @@ class NestedState(NamedTuple):
 class Dial(NamedTuple):
     """What learning for all prices carries along."""
 
-    unit: Array  # the largest reward seen, in size
+    reward: Array  # the largest seen, in size
     updates: Array
 
 
@@ -111,6 +111,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     n_actions = spec.n_actions
     dial = config if isinstance(config, DialConfig) else None
     act = dial.act if dial else "mu"
+    refund = dial.refund if dial else 0.0
     priced = dial is not None and dial.price is None  # for all prices at once
     inputs = spec.obs_dim + n_actions + (prices.FEATURES if priced else 0)
     optimiser = adam(config.learning_rate)
@@ -128,35 +129,28 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     def pre_activation(pic: Tree, s_a: Array, xp: Any = jnp) -> Array:
         return mlp(pic, s_a, xp)[..., 0]
 
-    def relabelled(batch: Transition, dial_state: Dial | None) -> tuple[Transition, Any, Any]:
-        """The batch as it would have been paid at other prices, and what the networks see of them.
+    def sampled(state: Dial | None, batch: Transition) -> tuple[Array, Any, Any, Any]:
+        """A price for each transition, the unit in which its values are learned, what networks
+        see of it, and the dial's new state.
 
-        At price lambda everything is learned in units of 1 + lambda / unit, so that no price's
-        values dwarf another's.
+        At price lambda the unit is 1 + lambda / largest reward: no price's values dwarf another's.
         """
-        if dial is None:
-            return batch, None, None
-        if dial_state is None:
-            cost = prices.charge(dial.price, batch.prev_action, batch.action, dial.refund)
-            return batch._replace(reward=batch.reward - cost), None, None
-        unit = jnp.maximum(dial_state.unit, jnp.abs(batch.reward).max())
-        x = prices.draw(prices.spread(dial_state.updates, len(batch.action)))
-        relative = dial.largest * x  # lambda in units of the largest reward
-        cost = prices.charge(relative * unit, batch.prev_action, batch.action, dial.refund)
-        batch = batch._replace(reward=(batch.reward - cost) / (1 + relative))
-        return batch, prices.features(x), Dial(unit, dial_state.updates + 1)
+        if dial is None or state is None:
+            return (dial and dial.price) or 0.0, 1.0, None, None
+        reward = jnp.maximum(state.reward, jnp.abs(batch.reward).max())
+        x = prices.draw(prices.spread(state.updates, len(batch.action)))
+        unit = 1 + dial.largest * x
+        return (unit - 1) * reward, unit, prices.features(x), Dial(reward, state.updates + 1)
 
-    def decide(q: Array, log_core: Array, prev_action: Array, xp: Any = jnp) -> tuple[Any, Any]:
-        """mu and the log-policy of the two ways to act that ask the critics alone."""
+    def choose(q: Array, log_core: Array, prev_action: Array, xp: Any = jnp) -> tuple[Any, Any]:
+        """mu and the action of the two ways to act that ask the critics alone."""
         if act == "gate":
-            mu, action = losses.gate(q, log_core, prev_action, xp)
-        else:
-            action = q.argmax(-1)
-            mu = (action == prev_action).astype(np.float32)
-        return mu, losses.log_certain(action, n_actions, xp)
+            return losses.gate(q, log_core, prev_action, xp)
+        action = q.argmax(-1)
+        return (action == prev_action).astype(np.float32), action
 
     def update_outer(state: NestedState, batch: Transition) -> tuple[NestedState, dict[str, Array]]:
-        batch, seen, counters = relabelled(batch, state.dial)
+        price, unit, seen, dial_state = sampled(state.dial, batch)
 
         def log_core(obs: Array, prev_action: Array) -> Array:
             return core.apply(core.acting(state.core), obs, prev_action).log_pi
@@ -170,9 +164,17 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             log_pi_next = losses.log_mixture(
                 pre_activation(state.pic, then), log_core_next, batch.action, config.mu0
             )
+            cost = prices.charge(price, batch.prev_action, batch.action, refund)
         else:
-            q_next = mlp(state.critics.target, then).min(0)
-            log_pi_next = decide(q_next, log_core_next, batch.action)[1]
+            # the critics are U: this decision's price is known and no part of them, the next one's
+            # is still to be paid
+            u_next = mlp(state.critics.target, then).min(0)
+            q_next = prices.net(u_next, price / unit, batch.action)
+            action_next = choose(q_next, log_core_next, batch.action)[1]
+            log_pi_next = losses.log_certain(action_next, n_actions)
+            cost = batch.discount * prices.charge(price, batch.action, action_next, refund)
+        if dial is not None:
+            batch = batch._replace(reward=(batch.reward - cost) / unit)
         critics, q, critic_loss = soft_evaluation(
             state.critics,
             optimiser,
@@ -183,7 +185,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             config.target_rate,
         )
         report = {"mixed_critic_loss": critic_loss}
-        state = state._replace(critics=critics, dial=counters)
+        state = state._replace(critics=critics, dial=dial_state)
         if act != "mu":
             return state, report
 
@@ -218,23 +220,25 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         params = NestedActing(core.acting(state.core), state.pic)
         if act != "mu":
             params = params._replace(critics=state.critics.online)
-        if state.dial is not None and dial is not None:
-            largest = dial.largest * state.dial.unit
+        if dial is not None and state.dial is not None:
+            largest = dial.largest * state.dial.reward
             params = params._replace(price=jnp.zeros_like(largest), largest=largest)
         return params
 
     def apply(params: NestedActing, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
         log_core = core.apply(params.core, obs, prev_action, xp).log_pi
-        seen = None
-        if priced:
-            tiny = np.finfo(np.float32).tiny  # before the first reward the largest price is 0
-            x = xp.broadcast_to(params.price / xp.maximum(params.largest, tiny), prev_action.shape)
-            seen = prices.features(x, xp)
+        price, unit, seen = (dial and dial.price) or 0.0, 1.0, None
+        if priced and dial is not None:
+            price = xp.broadcast_to(params.price, prev_action.shape)
+            # before the first reward the largest price is 0
+            x = price / xp.maximum(params.largest, np.finfo(np.float32).tiny)
+            unit, seen = 1 + dial.largest * x, prices.features(x, xp)
         s_a = with_action(obs, prev_action, n_actions, xp, seen)
         if act != "mu":
-            q = mlp(params.critics, s_a, xp).min(0)
-            mu, log_pi = decide(q, log_core, prev_action, xp)
-            return Acting(log_pi, log_core, mu, q)
+            u = mlp(params.critics, s_a, xp).min(0)
+            q = prices.net(u, price / unit, prev_action, xp)
+            mu, action = choose(q, log_core, prev_action, xp)
+            return Acting(losses.log_certain(action, n_actions, xp), log_core, mu, q)
         pre = pre_activation(params.pic, s_a, xp)
         log_pi = losses.log_mixture(pre, log_core, prev_action, config.mu0, xp)
         mu = losses.inertia(pre, config.mu0, xp) * (prev_action >= 0)
@@ -243,22 +247,23 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     def behave(
         params: NestedActing, obs: np.ndarray, prev_action: np.ndarray, u: np.ndarray
     ) -> np.ndarray:
-        """Training's log-policy, in episodes to each of which a number `u` in [0, 1) was drawn:
-        the core alone in a share of them, else the dial at a price, with noise from the core."""
+        """Training's log-policy, where a number `u` in [0, 1) was drawn for each episode: the core
+        alone in a share of the episodes, else the dial at a price, with noise from the core."""
         assert dial is not None
-        rest = np.maximum(u - dial.core_share, 0) / max(1 - dial.core_share, 1e-9)
+        alone = u < dial.core_share
         if priced:
-            params = params._replace(price=prices.draw(rest, np) * params.largest)
+            rest = (u - dial.core_share) / max(1 - dial.core_share, 1e-9)
+            params = params._replace(price=prices.draw(np.maximum(rest, 0), np) * params.largest)
         found = apply(params, obs, prev_action, np)
-        if dial.price == 0 and act == "mu":  # NSAC itself
+        if act == "mu":  # a sampled policy, as the paper's: it explores by itself
             return found.log_pi
-        noisy = np.logaddexp(
-            found.log_pi + np.log1p(-dial.noise), found.log_pi_core + np.log(dial.noise)
-        )
-        return np.where((u < dial.core_share)[:, None], found.log_pi_core, noisy)
+        chance = np.where(alone, 1.0, dial.noise)[:, None]
+        pi = (1 - chance) * np.exp(found.log_pi) + chance * np.exp(found.log_pi_core)
+        return np.log(np.maximum(pi, np.finfo(np.float32).tiny))
 
+    alike = act == "mu" and not priced  # every episode is as the one before, as NSAC's
     return Algorithm(
-        init, update, acting, apply, core.exploration, intervals, behave if dial else None
+        init, update, acting, apply, core.exploration, intervals, None if alike else behave
     )
 
 

@@ -1,4 +1,4 @@
-"""The price of switching, lambda: how it is drawn, what networks see of it, what it does to rewards.
+"""The price of switching, lambda: how it is drawn, what networks see of it, what it does to Q.
 
 Prices are handled as shares of the largest one, `lambda_max`, which follows from the rewards seen.
 """
@@ -41,14 +41,21 @@ def features(x: Array, xp: Any = jnp) -> Array:
     )
 
 
-def switched(prev_action: Array, action: Array) -> Array:
-    """1 at a switch, 0 at a repetition."""
-    return (action != prev_action).astype(np.float32)
-
-
 def charge(price: Array, prev_action: Array, action: Array, refund: float) -> Array:
     """lambda (1[a != a_prev] - x0), what is taken from the reward; nothing at an episode's start.
 
     Without a previous action nothing can be switched, so there is neither a price nor a refund.
     """
-    return price * (switched(prev_action, action) - refund) * (prev_action >= 0)
+    switched = (action != prev_action).astype(np.float32)
+    return price * (switched - refund) * (prev_action >= 0)
+
+
+def net(u: Array, price: Array, prev_action: Array, xp: Any = jnp) -> Array:
+    """Q(s, a_prev, .) = U(s, .) - lambda 1[. != a_prev]: (B, A), (B,) and (B,) -> (B, A).
+
+    All that a Markov decision process remembers of the last action is what leaving it costs. The
+    refund, which is the same for all actions, is left out; at an episode's start Q is U.
+    """
+    previous = prev_action[..., None]
+    leaves = (previous != xp.arange(u.shape[-1])) & (previous >= 0)
+    return u - xp.asarray(price, np.float32)[..., None] * leaves

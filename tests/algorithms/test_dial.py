@@ -1,0 +1,251 @@
+import jax
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+from policy_inertia import train
+from policy_inertia.algorithms import DialConfig, DQNConfig, NestedConfig, SACConfig, build, prices
+from policy_inertia.config import settings
+from policy_inertia.policy import Policy
+from policy_inertia.session import Session
+from policy_inertia.types import InputError
+from tests import lights
+from tests.algorithms.test_nested import DUE, SPEC, in_float64, minibatch
+
+SMALL = {"hidden": (6,), "learning_rate": 0.01, "target_rate": 0.1}
+CORES = [SACConfig(hidden=(6,)), DQNConfig(hidden=(6,))]
+
+
+def equal(a, b):
+    jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+def test_free_switching_with_a_mu_network_is_nsac_bit_for_bit():
+    free = {"act": "mu", "price": 0.0, "learning_starts": 50}
+    dial = Session(settings("dial-sac", "CartPole-v1", **free), "CartPole-v1")
+    nsac = Session(settings("nsac", "CartPole-v1", learning_starts=50), "CartPole-v1")
+    for _ in range(60):
+        dial.advance()
+        nsac.advance()
+    np.testing.assert_array_equal(dial.replay.state(), nsac.replay.state())
+    equal(dial.learner.state, nsac.learner.state)
+
+
+def forward(layers, x):
+    for w, b in layers[:-1]:
+        x = np.maximum(x @ w + b, 0)
+    return x @ layers[-1][0] + layers[-1][1]
+
+
+def by_hand(config, state, batch, core_action, reward_before):
+    """The outer critics' loss, row by row in plain Python: an independent reading of the maths."""
+    twins = [in_float64(state.critics.online, i) for i in (0, 1)]
+    targets = [in_float64(state.critics.target, i) for i in (0, 1)]
+    rows = len(batch.action)
+    largest_reward = max(reward_before, np.abs(batch.reward).max())
+    golden = (5**0.5 - 1) / 2
+    total = 0.0
+    for i in range(rows):
+        if config.price is None:
+            u = ((i + 0.5) / rows + golden * int(state.dial.updates)) % 1
+            x = 0.0 if u < 0.2 else 10 ** (-2.5 * (1 - (u - 0.2) / 0.8))
+            price = x * config.largest * largest_reward
+            scale = 1 + config.largest * x
+            seen = [np.log(1 + 100 * x) / np.log(101), np.sqrt(x), x]
+        else:
+            price, scale, seen = config.price, 1.0, []
+        a, prev = int(batch.action[i]), int(batch.prev_action[i])
+        hot = np.eye(4)
+        now = [*batch.obs[i], *(hot[prev] if prev >= 0 else np.zeros(4)), *seen]
+        then = [*batch.next_obs[i], *hot[a], *seen]
+        # in true units: what each next action is worth, its own price paid
+        worth = scale * np.min([forward(t, np.array(then))[0] for t in targets], 0)
+        paid = worth - price * ((np.arange(4) != a) - config.refund)
+        if config.act == "full":
+            v = paid.max()
+        else:
+            v = max(paid[a], paid[core_action[i]])
+        y = batch.reward[i] + batch.discount[i] * v
+        for t in twins:
+            total += 0.5 * (forward(t, np.array(now))[0][a] - y / scale) ** 2
+    return total / rows
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("act", ["gate", "full"])
+@pytest.mark.parametrize("price", [None, 0.7])
+def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(core, act, price):
+    config = DialConfig(core, act=act, price=price, refund=0.15, largest=2.0, **SMALL)
+    algorithm = build(config, SPEC)
+    state = algorithm.init(np.random.default_rng(1))
+    update = jax.jit(algorithm.update)
+    inner = build(core, SPEC)
+    reward = 0.0
+    for i in range(4):
+        batch = minibatch(32, seed=i)
+        # Algorithm 2's order: the outer half asks the core that has just been improved
+        improved, _ = inner.update(state.core, batch, DUE[:1])
+        core_action = inner.apply(inner.acting(improved), batch.next_obs, batch.action).log_pi
+        expected = by_hand(config, state, batch, np.argmax(core_action, 1), reward)
+        state, report = update(state, batch, DUE)
+        assert float(report["mixed_critic_loss"]) == pytest.approx(expected, rel=2e-4)
+        reward = max(reward, np.abs(batch.reward).max())
+    if price is None:
+        assert float(algorithm.acting(state).largest) == pytest.approx(2 * reward)
+
+
+@pytest.mark.parametrize("act", ["gate", "full", "mu"])
+def test_dial_at_price_zero_learns_what_the_unpriced_outer_half_learns(act, monkeypatch):
+    """With every price drawn as 0 the dial's update is the one without prices."""
+    monkeypatch.setattr(prices, "draw", lambda u, xp=jnp: xp.zeros_like(u))
+    free = build(DialConfig(CORES[0], act=act, price=0.0, refund=0.3, **SMALL), SPEC)
+    dial = build(DialConfig(CORES[0], act=act, refund=0.3, **SMALL), SPEC)
+    one = free.init(np.random.default_rng(1))
+
+    def widened(layers):  # more inputs, whose weights must not matter
+        w = layers[0]["w"]
+        extra = jnp.full((*w.shape[:-2], prices.FEATURES, w.shape[-1]), 0.7)
+        first = {"w": jnp.concatenate([w, extra], -2), "b": layers[0]["b"]}
+        return [first, *layers[1:]]
+
+    two = dial.init(np.random.default_rng(1))
+    critics = two.critics._replace(
+        online=widened(one.critics.online), target=widened(one.critics.target)
+    )
+    two = two._replace(critics=critics, pic=one.pic and widened(one.pic))
+    for i in range(5):
+        one, _ = jax.jit(free.update)(one, minibatch(16, i), DUE)
+        two, _ = jax.jit(dial.update)(two, minibatch(16, i), DUE)
+    ours, theirs = dial.acting(two), free.acting(one)
+    batch = minibatch(64, 9)
+    for a, b in zip(
+        dial.apply(ours, batch.obs, batch.prev_action),
+        free.apply(theirs, batch.obs, batch.prev_action),
+        strict=True,
+    ):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("act", ["gate", "full", "mu"])
+def test_host_and_device_act_alike_at_every_price(core, act):
+    algorithm = build(DialConfig(core, act=act), SPEC)
+    params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
+    batch = minibatch(64)
+    price = np.linspace(0, 2, 64, dtype=np.float32)
+    params = params._replace(price=price, largest=np.float32(2))
+    device = algorithm.apply(params, batch.obs, batch.prev_action)
+    host = algorithm.apply(jax.tree.map(np.asarray, params), batch.obs, batch.prev_action, np)
+    for a, b in zip(device, host, strict=True):
+        assert isinstance(b, np.ndarray)
+        assert b.dtype == np.float32
+        np.testing.assert_allclose(a, b, atol=2e-6)
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_core_of_a_dial_is_the_one_that_its_seed_gives_alone(core):
+    alone = build(core, SPEC)
+    dial = build(DialConfig(core), SPEC)
+    state, one = dial.init(np.random.default_rng(3)), alone.init(np.random.default_rng(3))
+    for i in range(3):
+        state, _ = jax.jit(dial.update)(state, minibatch(seed=i), DUE)
+        one, _ = jax.jit(alone.update)(one, minibatch(seed=i), DUE[:1])
+    equal(state.core, one)
+
+
+def test_training_gives_each_episode_a_price_and_some_to_the_core_alone():
+    algorithm = build(DialConfig(CORES[0], core_share=0.25, noise=0.1), SPEC)
+    params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
+    params = jax.tree.map(np.asarray, params._replace(largest=np.float32(2)))
+    batch = minibatch(8)
+    u = np.array([0.0, 0.2, 0.249, 0.25, 0.3, 0.6, 0.8, 0.999])
+    pi = np.exp(algorithm.behave(params, batch.obs, batch.prev_action, u))
+    np.testing.assert_allclose(pi.sum(1), 1, atol=1e-5)
+    core = np.exp(algorithm.apply(params, batch.obs, batch.prev_action, np).log_pi_core)
+    np.testing.assert_allclose(pi[:3], core[:3], atol=1e-6)
+    price = 2 * prices.draw((u - 0.25) / 0.75, np)
+    at = algorithm.apply(params._replace(price=price), batch.obs, batch.prev_action, np)
+    expected = 0.9 * np.exp(at.log_pi) + 0.1 * core
+    np.testing.assert_allclose(pi[3:], expected[3:], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"act": "gates"}, "choose gate, full or mu"),
+        ({"price": -1.0}, "price is -1.0"),
+        ({"largest": float("nan")}, "largest is nan"),
+        ({"refund": 1.5}, "refund is 1.5"),
+        ({"noise": -0.1}, "noise is -0.1"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(setting, says):
+    with pytest.raises(InputError, match=says):
+        DialConfig(SACConfig(), **setting)
+
+
+def test_settings_of_a_nested_method_hold_for_a_dial():
+    assert settings("dial-dqn", "CartPole-v1").config.target_rate == 0.02
+    assert isinstance(settings("dial-dqn", "CartPole-v1").config, NestedConfig)
+
+
+PRICES = (0.0, 0.2, 0.5, 0.8, 2.0)
+
+
+def decisions(policy: Policy) -> np.ndarray:
+    """What a policy does at every (s, a_prev)."""
+    columns = [
+        policy.predict(lights.OBS, (np.full(lights.N_STATES, a),), deterministic=True)[0]
+        for a in range(lights.N_ACTIONS)
+    ]
+    return np.stack(columns, 1)
+
+
+def best(price: float) -> np.ndarray:
+    return lights.solve(price).argmax(-1)
+
+
+def test_best_policies_of_the_small_mdp_differ_from_price_to_price():
+    """So that coming within 2% at each of them means something."""
+    found = [round(lights.switching(best(price)), 9) for price in PRICES]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 0.45
+    assert found[-1] == 0
+    for low, high in ((0.0, 0.8), (0.5, 2.0), (0.8, 0.5), (2.0, 0.0)):
+        assert lights.value(best(low), high) < 0.95 * lights.value(best(high), high)
+
+
+@pytest.mark.parametrize("act", ["gate", "full"])
+def test_dial_comes_within_2_percent_of_the_exact_trade_off_curve(act, tmp_path):
+    """Priced values of what was learned, computed exactly, against dynamic programming.
+
+    The best priced policies of this MDP repeat or take the best unpriced action, so the gate can
+    reach them too.
+    """
+    policy = train(
+        "dial-dqn",
+        lights.Lights,
+        tmp_path / "run",
+        act=act,
+        steps=24_000,
+        envs=16,
+        gamma=lights.GAMMA,
+        learning_starts=200,
+        learning_rate=1e-3,
+        target_rate=0.02,
+        train_interval=1,
+        core={
+            "learning_rate": 1e-3,
+            "target_period": 50,
+            "epsilon_decay": 1e-3,
+            "epsilon_final": 0.2,
+            "train_interval": 1,
+        },
+        eval_every=24_000,
+        eval_episodes=1,
+        final_episodes=1,
+        calibration_episodes=5,
+    )
+    for price in PRICES:
+        optimum = lights.value(best(price), price)
+        assert lights.value(decisions(policy.at(price)), price) > 0.98 * optimum, price
