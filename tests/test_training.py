@@ -71,7 +71,8 @@ def tensorboard_tags(out: Path) -> set[str]:
 
 def command(out: Path, method: str) -> list[str]:
     words = f"train {method} CartPole-v1 --steps 6000 --eval-every 400 --eval-episodes 4"
-    words += f" --final-episodes 4 --calibration-episodes 2 --checkpoint-seconds 0 --quiet --resume --out {out}"
+    words += " --final-episodes 4 --calibration-episodes 2 --checkpoint-seconds 0 --quiet"
+    words += f" --resume --out {out}"
     return [sys.executable, "-m", "policy_inertia", *words.split()]
 
 

@@ -61,10 +61,7 @@ def by_hand(config, state, batch, core_action, reward_before):
         # in true units: what each next action is worth, its own price paid
         worth = scale * np.min([forward(t, np.array(then))[0] for t in targets], 0)
         paid = worth - price * ((np.arange(4) != a) - config.refund)
-        if config.act == "full":
-            v = paid.max()
-        else:
-            v = max(paid[a], paid[core_action[i]])
+        v = paid.max() if config.act == "full" else max(paid[a], paid[core_action[i]])
         y = batch.reward[i] + batch.discount[i] * v
         for t in twins:
             total += 0.5 * (forward(t, np.array(now))[0][a] - y / scale) ** 2
@@ -232,7 +229,7 @@ def test_dial_comes_within_2_percent_of_the_exact_trade_off_curve(act, tmp_path)
         gamma=lights.GAMMA,
         learning_starts=200,
         learning_rate=1e-3,
-        target_rate=0.02,
+        target_rate=0.005,
         train_interval=1,
         core={
             "learning_rate": 1e-3,

@@ -218,8 +218,8 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
 
     def acting(state: NestedState) -> NestedActing:
         params = NestedActing(core.acting(state.core), state.pic)
-        if act != "mu":
-            params = params._replace(critics=state.critics.online)
+        if act != "mu":  # the targets: averages over many updates, which jitter less
+            params = params._replace(critics=state.critics.target)
         if dial is not None and state.dial is not None:
             largest = dial.largest * state.dial.reward
             params = params._replace(price=jnp.zeros_like(largest), largest=largest)
