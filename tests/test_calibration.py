@@ -18,6 +18,11 @@ def table(*oscillations: float) -> Calibration:
     return Calibration("price", "Task", 20, 0, tuple(rows))
 
 
+def reaching(policy: Policy, largest: float) -> Policy:
+    dial = policy.params.dial._replace(largest=np.float32(largest))
+    return policy.replace(params=policy.params._replace(dial=dial))
+
+
 @pytest.mark.parametrize(
     ("budget", "setting"), [(0.5, 0.0), (0.4, 0.0), (0.3, 0.5), (0.25, 1.5), (0.1, 2.0), (1, 0.0)]
 )
@@ -112,9 +117,7 @@ def test_policy_that_cannot_be_smooth_refuses_the_budget(tmp_path):
 
 def test_dial_turns_between_two_steps():
     policy = fresh("dial-dqn")
-    policy = policy.replace(
-        params=policy.params._replace(largest=np.float32(2.0)), calibration=table(0.4, 0.3, 0.2)
-    )
+    policy = reaching(policy, 2.0).replace(calibration=table(0.4, 0.3, 0.2))
     obs = np.ones(4, np.float32)
     _, state = policy.predict(obs)
     turned = policy.with_budget(0.3)
@@ -126,8 +129,7 @@ def test_dial_turns_between_two_steps():
 
 @pytest.mark.parametrize("price", [-0.1, 2.1, float("nan")])
 def test_price_beyond_what_was_learned_is_refused(price):
-    policy = fresh("dial-dqn")
-    policy = policy.replace(params=policy.params._replace(largest=np.float32(2.0)))
+    policy = reaching(fresh("dial-dqn"), 2.0)
     with pytest.raises(InputError, match="learned prices from 0 to 2"):
         policy.at(price)
 

@@ -65,7 +65,7 @@ class Policy:
         self.repeats, self.hysteresis, self.task = repeats, hysteresis, task
         self.env_kwargs = env_kwargs or {}
         self.calibration = calibration
-        self._apply = build(config, _choice_spec(spaces, repeats)).apply
+        self._algorithm = build(config, _choice_spec(spaces, repeats))
         self._rng = np.random.default_rng()
 
     def seed(self, seed: int) -> None:
@@ -108,7 +108,7 @@ class Policy:
 
     def acting(self, obs: np.ndarray, prev_action: np.ndarray) -> Acting:
         """Everything the policy says of a batch of encoded observations."""
-        return self._apply(self.params, obs, prev_action, np)
+        return self._algorithm.apply(self.params, obs, prev_action, np)
 
     def probabilities(self, observation: Array, prev_action: Array = -1) -> np.ndarray:
         """pi(.|s, a_prev), Equation (mixed_policy); `prev_action` counts from 0, -1 means none.
@@ -139,14 +139,12 @@ class Policy:
     @property
     def price(self) -> float | None:
         """What the dial is set to; None for policies that have none."""
-        price = getattr(self.params, "price", None)
-        return None if price is None else float(price)
+        return float(self.params.dial.price) if self._algorithm.at else None
 
     @property
     def largest_price(self) -> float | None:
         """How far the dial goes: nothing beyond was learned. None for policies that have none."""
-        largest = getattr(self.params, "largest", None)
-        return None if largest is None else float(largest)
+        return float(self.params.dial.largest) if self._algorithm.at else None
 
     @property
     def knob(self) -> str:
@@ -184,7 +182,7 @@ class Policy:
         Between two steps too: the state that `predict` gave goes on with the new policy.
         """
         largest = self.largest_price
-        if largest is None:
+        if largest is None or self._algorithm.at is None:
             raise InputError(
                 f"{self.method} has no dial: train dial-dqn or dial-sac, or smooth this policy "
                 "with with_hysteresis"
@@ -194,7 +192,7 @@ class Policy:
                 f"the price is {price}: this dial learned prices from 0 to {largest:g}, and says "
                 "nothing about others"
             )
-        return self.replace(params=self.params._replace(price=np.float32(min(price, largest))))
+        return self.replace(params=self._algorithm.at(self.params, min(price, largest)))
 
     def set_to(self, setting: float) -> Policy:
         """The same policy with its knob at `setting`: a price, or a threshold of hysteresis."""

@@ -20,6 +20,11 @@ def equal(a, b):
     jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
+def turned(algorithm, params, largest, price):
+    params = params._replace(dial=params.dial._replace(largest=np.float32(largest)))
+    return algorithm.at(params, price)
+
+
 def test_free_switching_with_a_mu_network_is_nsac_bit_for_bit():
     free = {"act": "mu", "price": 0.0, "learning_starts": 50}
     dial = Session(settings("dial-sac", "CartPole-v1", **free), "CartPole-v1")
@@ -88,7 +93,7 @@ def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(core, act
         assert float(report["mixed_critic_loss"]) == pytest.approx(expected, rel=2e-4)
         reward = max(reward, np.abs(batch.reward).max())
     if price is None:
-        assert float(algorithm.acting(state).largest) == pytest.approx(2 * reward)
+        assert float(algorithm.acting(state).dial.largest) == pytest.approx(2 * reward)
 
 
 @pytest.mark.parametrize("act", ["gate", "full", "mu"])
@@ -130,7 +135,7 @@ def test_host_and_device_act_alike_at_every_price(core, act):
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     batch = minibatch(64)
     price = np.linspace(0, 2, 64, dtype=np.float32)
-    params = params._replace(price=price, largest=np.float32(2))
+    params = turned(algorithm, params, 2.0, price)
     device = algorithm.apply(params, batch.obs, batch.prev_action)
     host = algorithm.apply(jax.tree.map(np.asarray, params), batch.obs, batch.prev_action, np)
     for a, b in zip(device, host, strict=True):
@@ -153,7 +158,7 @@ def test_core_of_a_dial_is_the_one_that_its_seed_gives_alone(core):
 def test_training_gives_each_episode_a_price_and_some_to_the_core_alone():
     algorithm = build(DialConfig(CORES[0], core_share=0.25, noise=0.1), SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
-    params = jax.tree.map(np.asarray, params._replace(largest=np.float32(2)))
+    params = jax.tree.map(np.asarray, turned(algorithm, params, 2.0, np.zeros(8)))
     batch = minibatch(8)
     u = np.array([0.0, 0.2, 0.249, 0.25, 0.3, 0.6, 0.8, 0.999])
     pi = np.exp(algorithm.behave(params, batch.obs, batch.prev_action, u))
@@ -161,7 +166,7 @@ def test_training_gives_each_episode_a_price_and_some_to_the_core_alone():
     core = np.exp(algorithm.apply(params, batch.obs, batch.prev_action, np).log_pi_core)
     np.testing.assert_allclose(pi[:3], core[:3], atol=1e-6)
     price = 2 * prices.draw((u - 0.25) / 0.75, np)
-    at = algorithm.apply(params._replace(price=price), batch.obs, batch.prev_action, np)
+    at = algorithm.apply(algorithm.at(params, price), batch.obs, batch.prev_action, np)
     expected = 0.9 * np.exp(at.log_pi) + 0.1 * core
     np.testing.assert_allclose(pi[3:], expected[3:], atol=1e-6)
 
@@ -186,7 +191,7 @@ def test_settings_of_a_nested_method_hold_for_a_dial():
     assert isinstance(settings("dial-dqn", "CartPole-v1").config, NestedConfig)
 
 
-PRICES = (0.0, 0.2, 0.5, 0.8, 2.0)
+PRICES = (0.0, 0.3, 0.6, 1.0, 3.0)  # none where the best policy is about to change
 
 
 def decisions(policy: Policy) -> np.ndarray:
@@ -208,7 +213,7 @@ def test_best_policies_of_the_small_mdp_differ_from_price_to_price():
     assert found == sorted(found, reverse=True)
     assert found[0] > 0.45
     assert found[-1] == 0
-    for low, high in ((0.0, 0.8), (0.5, 2.0), (0.8, 0.5), (2.0, 0.0)):
+    for low, high in ((0.0, 1.0), (0.6, 3.0), (1.0, 0.3), (3.0, 0.0)):
         assert lights.value(best(low), high) < 0.95 * lights.value(best(high), high)
 
 

@@ -3,6 +3,8 @@ import pytest
 from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses, prices
+from policy_inertia.algorithms.networks import one_hot
+from policy_inertia.policy import _hold
 
 
 def test_one_price_in_five_is_zero_and_the_rest_are_even_in_their_logarithm():
@@ -57,17 +59,15 @@ def test_charges_by_hand():
 
 def test_every_action_but_the_last_costs_the_price():
     u = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], np.float32)
-    q = prices.net(u, np.array([0.5, 0.5]), np.array([1, -1]), np)
-    np.testing.assert_allclose(q, [[0.5, 2.0, 2.5], [1, 2, 3]])
+    q = prices.net(u, 0.5, one_hot(np.array([1, -1]), 3, np))
+    np.testing.assert_allclose(q - [[0.5], [0]], [[0.5, 2.0, 2.5], [1, 2, 3]])
 
 
 def test_best_action_after_its_price_is_hysteresis_with_that_threshold():
-    from policy_inertia.policy import _hold
-
     rng = np.random.default_rng(0)
     u, prev = rng.normal(0, 1, (500, 4)).astype(np.float32), rng.integers(-1, 4, 500)
     for tau in (0.0, 0.3, 1.0):
-        ours = prices.net(u, tau, prev, np).argmax(1)
+        ours = prices.net(u, tau, one_hot(prev, 4, np)).argmax(1)
         np.testing.assert_array_equal(ours, _hold(u, prev, u.argmax(1), tau))
 
 

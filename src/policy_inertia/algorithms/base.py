@@ -36,6 +36,7 @@ class Algorithm(NamedTuple):
     intervals: each part is updated after every so many transitions (m_core, m).
     behave(params, obs, prev_action, u) -> log_pi: on the host, how to act in training where that
         depends on a number `u` in [0, 1) drawn for each episode; None where `apply` says it all.
+    at(params, price) -> params: a dial's, turned to a price of switching; None without a dial.
     """
 
     init: Callable[[np.random.Generator], Tree]
@@ -45,6 +46,7 @@ class Algorithm(NamedTuple):
     exploration: Callable[[int], float]
     intervals: tuple[int, ...]
     behave: Callable[..., np.ndarray] | None = None
+    at: Callable[[Tree, Array], Tree] | None = None
 
 
 def no_exploration(updates: int) -> float:

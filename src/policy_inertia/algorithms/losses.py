@@ -23,7 +23,9 @@ its exponential is exactly 0."""
 
 def chosen(q: Array, action: Array, xp: Any = jnp) -> Array:
     """q[..., action]: (..., B, A) and (B,) -> (..., B); a product, as XLA's gather is slower."""
-    return (q * one_hot(action, q.shape[-1], xp)).sum(-1)
+    if xp is np:
+        return q[..., np.arange(len(action)), action]
+    return (q * one_hot(action, q.shape[-1])).sum(-1)
 
 
 def soft_value(log_pi: Array, q: Array, alpha: Array | float) -> Array:
@@ -113,6 +115,5 @@ def gate(q: Array, log_pi_core: Array, prev_action: Array, xp: Any = jnp) -> tup
     Without a previous action (-1) mu is 0 and the action the core's.
     """
     core_action = log_pi_core.argmax(-1)
-    repeat = chosen(q, prev_action, xp) >= chosen(q, core_action, xp)
-    repeat = repeat & (prev_action >= 0)
+    repeat = (chosen(q, prev_action, xp) >= chosen(q, core_action, xp)) & (prev_action >= 0)
     return repeat.astype(np.float32), xp.where(repeat, prev_action, core_action)

@@ -18,7 +18,7 @@ from jax import numpy as jnp
 from ..types import Array, InputError, Spec, Transition, Tree, refuse_outside
 from . import losses, prices
 from .base import Acting, Algorithm, Critics, adam, descend, init_critics, soft_evaluation
-from .networks import init_mlp, mlp, with_action
+from .networks import init_mlp, mlp, one_hot, with_action
 
 CoreConfig = TypeVar("CoreConfig")
 
@@ -98,12 +98,20 @@ class Dial(NamedTuple):
     updates: Array
 
 
+class Turned(NamedTuple):
+    """What a dial is set to: one price for all rows, or one for each."""
+
+    price: Array
+    largest: Array
+    relative: Array  # the price in the unit of the values at this price
+    seen: Array  # what networks see of it
+
+
 class NestedActing(NamedTuple):
     core: Tree
     pic: Tree
-    critics: Tree = None
-    price: Array = None  # what a switch costs: one number, or one for each row
-    largest: Array = None
+    critic: Tree = None
+    dial: Turned | None = None
 
 
 def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
@@ -111,7 +119,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     n_actions = spec.n_actions
     dial = config if isinstance(config, DialConfig) else None
     act = dial.act if dial else "mu"
-    refund = dial.refund if dial else 0.0
+    refund, fixed = (dial.refund, dial.price or 0.0) if dial else (0.0, 0.0)
     priced = dial is not None and dial.price is None  # for all prices at once
     inputs = spec.obs_dim + n_actions + (prices.FEATURES if priced else 0)
     optimiser = adam(config.learning_rate)
@@ -136,7 +144,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         At price lambda the unit is 1 + lambda / largest reward: no price's values dwarf another's.
         """
         if dial is None or state is None:
-            return (dial and dial.price) or 0.0, 1.0, None, None
+            return fixed, 1.0, None, None
         reward = jnp.maximum(state.reward, jnp.abs(batch.reward).max())
         x = prices.draw(prices.spread(state.updates, len(batch.action)))
         unit = 1 + dial.largest * x
@@ -156,8 +164,10 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             return core.apply(core.acting(state.core), obs, prev_action).log_pi
 
         log_core_next = log_core(batch.next_obs, batch.action)
-        now = with_action(batch.obs, batch.prev_action, n_actions, extra=seen)
-        then = with_action(batch.next_obs, batch.action, n_actions, extra=seen)
+        now = with_action(batch.obs, batch.prev_action, n_actions)
+        then = with_action(batch.next_obs, batch.action, n_actions)
+        if seen is not None:
+            now, then = (jnp.concatenate([s_a, seen], -1) for s_a in (now, then))
 
         if act == "mu":
             log_core_now = log_core(batch.obs, batch.prev_action)
@@ -169,7 +179,8 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             # the critics are U: this decision's price is known and no part of them, the next one's
             # is still to be paid
             u_next = mlp(state.critics.target, then).min(0)
-            q_next = prices.net(u_next, price / unit, batch.action)
+            last = one_hot(batch.action, n_actions)
+            q_next = prices.net(u_next, jnp.asarray(price / unit)[..., None], last)
             action_next = choose(q_next, log_core_next, batch.action)[1]
             log_pi_next = losses.log_certain(action_next, n_actions)
             cost = batch.discount * prices.charge(price, batch.action, action_next, refund)
@@ -218,25 +229,35 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
 
     def acting(state: NestedState) -> NestedActing:
         params = NestedActing(core.acting(state.core), state.pic)
-        if act != "mu":  # the targets: averages over many updates, which jitter less
-            params = params._replace(critics=state.critics.target)
+        if act != "mu":  # a target: an average over many updates, which jitters less
+            params = params._replace(critic=jax.tree.map(lambda w: w[0], state.critics.target))
         if dial is not None and state.dial is not None:
+            zero = jnp.float32(0)
             largest = dial.largest * state.dial.reward
-            params = params._replace(price=jnp.zeros_like(largest), largest=largest)
+            turned = Turned(zero, largest, zero, prices.features(zero))
+            params = params._replace(dial=turned)
         return params
+
+    def at(params: NestedActing, price: Array) -> NestedActing:
+        assert dial is not None
+        assert params.dial is not None
+        largest = params.dial.largest
+        # before the first reward the largest price is 0
+        x = np.asarray(price / max(largest, np.finfo(np.float32).tiny), np.float32)
+        relative = np.asarray(price, np.float32) / (1 + np.float32(dial.largest) * x)
+        turned = Turned(np.float32(price), largest, relative, prices.features(x, np))
+        return params._replace(dial=turned)
 
     def apply(params: NestedActing, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
         log_core = core.apply(params.core, obs, prev_action, xp).log_pi
-        price, unit, seen = (dial and dial.price) or 0.0, 1.0, None
-        if priced and dial is not None:
-            price = xp.broadcast_to(params.price, prev_action.shape)
-            # before the first reward the largest price is 0
-            x = price / xp.maximum(params.largest, np.finfo(np.float32).tiny)
-            unit, seen = 1 + dial.largest * x, prices.features(x, xp)
-        s_a = with_action(obs, prev_action, n_actions, xp, seen)
+        last = one_hot(prev_action, n_actions, xp)
+        parts = [obs, last]
+        if params.dial is not None:
+            parts.append(xp.broadcast_to(params.dial.seen, (len(obs), prices.FEATURES)))
+        s_a = xp.concatenate(parts, -1)
         if act != "mu":
-            u = mlp(params.critics, s_a, xp).min(0)
-            q = prices.net(u, price / unit, prev_action, xp)
+            price = params.dial.relative[..., None] if params.dial else fixed
+            q = prices.net(mlp(params.critic, s_a, xp), price, last)
             mu, action = choose(q, log_core, prev_action, xp)
             return Acting(losses.log_certain(action, n_actions, xp), log_core, mu, q)
         pre = pre_activation(params.pic, s_a, xp)
@@ -250,20 +271,26 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         """Training's log-policy, where a number `u` in [0, 1) was drawn for each episode: the core
         alone in a share of the episodes, else the dial at a price, with noise from the core."""
         assert dial is not None
-        alone = u < dial.core_share
-        if priced:
+        if params.dial is not None:
             rest = (u - dial.core_share) / max(1 - dial.core_share, 1e-9)
-            params = params._replace(price=prices.draw(np.maximum(rest, 0), np) * params.largest)
+            params = at(params, prices.draw(np.maximum(rest, 0), np) * params.dial.largest)
         found = apply(params, obs, prev_action, np)
         if act == "mu":  # a sampled policy, as the paper's: it explores by itself
             return found.log_pi
-        chance = np.where(alone, 1.0, dial.noise)[:, None]
+        chance = np.where(u < dial.core_share, 1.0, dial.noise)[:, None]
         pi = (1 - chance) * np.exp(found.log_pi) + chance * np.exp(found.log_pi_core)
         return np.log(np.maximum(pi, np.finfo(np.float32).tiny))
 
     alike = act == "mu" and not priced  # every episode is as the one before, as NSAC's
     return Algorithm(
-        init, update, acting, apply, core.exploration, intervals, None if alike else behave
+        init,
+        update,
+        acting,
+        apply,
+        core.exploration,
+        intervals,
+        None if alike else behave,
+        at if priced else None,
     )
 
 

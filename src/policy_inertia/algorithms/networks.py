@@ -49,15 +49,9 @@ def one_hot(action: Array, n_actions: int, xp: Any = jnp) -> Array:
     return (action[..., None] == xp.arange(n_actions)).astype(np.float32)
 
 
-def with_action(
-    obs: Array, prev_action: Array, n_actions: int, xp: Any = jnp, extra: Array = None
-) -> Array:
-    """The input of `mu(s, a_prev)` and `Q(s, a_prev, .)`: the observation and a_prev's one-hot.
-
-    `extra` inputs come last: what a dial sees of its price.
-    """
-    parts = [obs, one_hot(prev_action, n_actions, xp)]
-    return xp.concatenate(parts if extra is None else [*parts, extra], axis=-1)
+def with_action(obs: Array, prev_action: Array, n_actions: int, xp: Any = jnp) -> Array:
+    """The input of `mu(s, a_prev)` and `Q(s, a_prev, .)`: the observation and a_prev's one-hot."""
+    return xp.concatenate([obs, one_hot(prev_action, n_actions, xp)], axis=-1)
 
 
 def log_softmax(logits: Array, xp: Any = jnp) -> Array:

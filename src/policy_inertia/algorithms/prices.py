@@ -50,12 +50,11 @@ def charge(price: Array, prev_action: Array, action: Array, refund: float) -> Ar
     return price * (switched - refund) * (prev_action >= 0)
 
 
-def net(u: Array, price: Array, prev_action: Array, xp: Any = jnp) -> Array:
-    """Q(s, a_prev, .) = U(s, .) - lambda 1[. != a_prev]: (B, A), (B,) and (B,) -> (B, A).
+def net(u: Array, price: Array, last: Array) -> Array:
+    """Q(s, a_prev, .) = U(s, .) - lambda 1[. != a_prev], but for a constant: U + lambda `last`,
+    where `last` is a_prev's one-hot (zeros at an episode's start, where Q is U).
 
-    All that a Markov decision process remembers of the last action is what leaving it costs. The
-    refund, which is the same for all actions, is left out; at an episode's start Q is U.
+    All that a Markov decision process remembers of the last action is what leaving it costs. What
+    is the same for all actions is left out, the refund too: it changes no choice.
     """
-    previous = prev_action[..., None]
-    leaves = (previous != xp.arange(u.shape[-1])) & (previous >= 0)
-    return u - xp.asarray(price, np.float32)[..., None] * leaves
+    return u + price * last
