@@ -63,6 +63,30 @@ def test_a_highway_policy_is_evaluated_in_highway_env(run, trained):
     assert "the env here is CartPole-v1" in said
 
 
+def test_dial_is_trained_shown_drawn_and_kept_to_a_budget(run, tmp_path):
+    out, few = tmp_path / "d", ("--calibration-episodes", 2)
+    code, text, _ = run("train", "dial-dqn", "CartPole-v1", *SHORT, *few, "--out", out)
+    assert code == 0
+    assert re.search(r"dial [\d.]+ / [\d.]+ / [\d.]+", text)
+    code, text, _ = run("dial", out, "--episodes", 2)
+    assert code == 0
+    assert "hysteresis on dial-dqn (core)" in text
+    assert (out / "dial.png").stat().st_size > 10_000
+    words = ("--episodes", 2, "--price", 0.3, "--budget", 1, "--json")
+    found = json.loads(run("evaluate", out, *words)[1])
+    assert "price 0.3" in found
+    assert "budget 1 (price 0), greedy" in found
+    code, _, text = run("evaluate", out, "--price", 1e6)
+    assert code == 2
+    assert "learned prices from 0 to 3" in text
+
+
+def test_budget_of_a_policy_without_a_dial_is_kept_by_hysteresis(run, finished):
+    code, text, _ = run("evaluate", finished, "--episodes", 2, "--budget", 1, "--json")
+    assert code == 0
+    assert "budget 1 (hysteresis 0), greedy" in json.loads(text)
+
+
 def test_core_settings_are_flags_too(run, tmp_path):
     flags = ["--core.temperature", 0.3, "--core.hidden", 8, 8, "--hidden", 16]
     code, _, _ = run("train", "nsac", "CartPole-v1", *SHORT, "--out", tmp_path / "r", *flags)
@@ -118,6 +142,7 @@ def test_help_teaches(run):
         (["train", "--help"], "--core.temperature"),
         (["train", "dqn", "--help"], "--epsilon-decay"),
         (["evaluate", "--help"], "--hysteresis"),
+        (["dial", "--help"], "--episodes"),
         (["compare", "--help"], "--seeds"),
         (["theory", "--help"], "--growth"),
     ):

@@ -56,6 +56,20 @@ def test_run_folder_holds_what_it_should(tmp_path):
     assert tensorboard_tags(out) >= expected | {"time/fps", "time/total_timesteps"}
 
 
+def test_dial_is_looked_at_in_three_places_and_calibrated_at_the_end(tmp_path):
+    policy = train("dial-dqn", "CartPole-v1", tmp_path / "r", **SHORT, calibration_episodes=2)
+    last = json.loads((tmp_path / "r" / "metrics.jsonl").read_text().splitlines()[-1])
+    places = [f"_at_{share}" for share in ("0", "0.1", "1")]
+    expected = {f"dial/{name}{p}" for p in places for name in ("mean_reward", "oscillation_ratio")}
+    assert expected | {"dial/largest_price"} <= last.keys()
+    assert last["dial/largest_price"] == policy.largest_price == 3  # 3 x a reward of 1
+    assert expected <= tensorboard_tags(tmp_path / "r")
+    table = Policy.load(tmp_path / "r").calibration
+    assert table == policy.calibration
+    assert (table.knob, table.episodes, len(table.rows)) == ("price", 2, 16)
+    assert (table.rows[0].setting, table.rows[-1].setting) == (0, pytest.approx(3))
+
+
 def tensorboard_tags(out: Path) -> set[str]:
     import struct
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import colorsys
 import io
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -204,15 +204,19 @@ class Policy:
         episodes: int = 50,
         seed: int = 0,
         settings: Sequence[float] | None = None,
+        env_kwargs: dict[str, Any] | None = None,
     ) -> Policy:
         """The same policy with a table of its oscillation, return and crash rate by setting.
 
         Any policy has it: without a dial, hysteresis' threshold is swept. `env` is its task's own
-        by default; the episodes are greedy and their seeds are used for nothing else.
+        by default, with its arguments; the episodes are greedy and their seeds are used for nothing
+        else.
         """
         from .sweep import calibrate
 
-        return calibrate(self, self.task if env is None else env, episodes, seed, settings)
+        if env is None:
+            env, env_kwargs = self.task, env_kwargs or self.env_kwargs
+        return calibrate(self, env, episodes, seed, settings, env_kwargs)
 
     def with_budget(self, max_oscillation: float) -> Policy:
         """The same policy, smooth enough: the lowest setting in its calibration from which greedy

@@ -25,6 +25,7 @@ def calibrate(
     episodes: int = 50,
     seed: int = 0,
     settings: Sequence[float] | None = None,
+    env_kwargs: dict[str, Any] | None = None,
 ) -> Policy:
     """`policy` with a table of what it does at each setting of its dial.
 
@@ -36,7 +37,10 @@ def calibrate(
             f"{policy.method} holds its actions by itself: calibrate a method that decides at "
             "every step"
         )
-    slots = env if isinstance(env, Envs) else Envs(env, min(episodes, 20), lambda i, k: 0)
+    if isinstance(env, Envs):
+        slots = env
+    else:
+        slots = Envs(env, min(episodes, 20), lambda i, k: 0, env_kwargs)
     first = episode_seed(seed, CALIBRATION)
 
     def run(predictor: Any) -> dict[str, Any]:
