@@ -64,7 +64,7 @@ def test_a_highway_policy_is_evaluated_in_highway_env(run, trained):
 
 
 def test_dial_is_trained_shown_drawn_and_kept_to_a_budget(run, tmp_path):
-    out, few = tmp_path / "d", ("--calibration-episodes", 2)
+    out, few = tmp_path / "d", ("--calibration-episodes", 2, "--learning-starts", 50)
     code, text, _ = run("train", "dial-dqn", "CartPole-v1", *SHORT, *few, "--out", out)
     assert code == 0
     assert re.search(r"dial [\d.]+ / [\d.]+ / [\d.]+", text)

@@ -97,8 +97,8 @@ def draw_dial(tables: dict[str, Calibration], title: str, path: Path) -> None:
         for i, (name, table) in enumerate(tables.items()):
             rows = [row for row in table.rows if row.setting > 0 or "log10" not in label]
             x, y = [row.oscillation_ratio for row in rows], [figure(row) for row in rows]
-            lines.append(Line(name, colour(i), x, y, dots=True))
-            if rows:
+            if rows:  # a dial that never saw a reward knows the price 0 alone
+                lines.append(Line(name, colour(i), x, y, dots=True))
                 middle = len(rows) // 2
                 names.append(Point(name, colour(i), "", x[middle], y[middle]))
         panels.append(Panel("oscillation ratio", label, lines, names, label_ends=False))
