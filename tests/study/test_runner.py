@@ -23,10 +23,17 @@ TINY = {
     "learning_starts": 200,
     "settings": {"checkpoint_seconds": 0},
     "hysteresis": [0.05],
+    "budgets": [0.3],
     "methods": ["dqn", "nsac"],
     "tasks": {"Two-Way": {"env": "policy_inertia/TwoWay-v0"}},
 }
-QUICK = TINY | {"methods": ["dqn"], "seeds": 1, "tasks": ["CartPole-v1"], "hysteresis": []}
+QUICK = TINY | {
+    "methods": ["dqn"],
+    "seeds": 1,
+    "tasks": ["CartPole-v1"],
+    "hysteresis": [],
+    "budgets": [],
+}
 
 
 def tiny():
@@ -42,7 +49,7 @@ def figures(folder: Path) -> dict[str, dict[str, bytes]]:
     runs = sorted(p.parent for p in folder.rglob("run.json"))
     names = [str(r.relative_to(folder)) for r in runs]
     return {
-        name: contents(r) | {"h": (r / "hysteresis.json").read_bytes()}
+        name: contents(r) | {k: (r / f"{k}.json").read_bytes() for k in ("hysteresis", "budgets")}
         for name, r in zip(names, runs, strict=True)
     }
 
@@ -66,6 +73,8 @@ def test_study_gathers_every_run(undisturbed):
         assert contents(s.folders[0]) != contents(s.folders[1])
         plain, filtered = s.results[0]["greedy"], s.hysteresis[0.05][0]["greedy"]
         assert filtered["oscillation_ratio"] <= plain["oscillation_ratio"]
+        for kept in s.budgets[0.3]:  # untrained policies go either way
+            assert "calibrated_return" in kept or "is not reachable" in kept["unreachable"]
     assert not list(out.rglob("checkpoint-*"))  # a finished run keeps no replay
 
 
@@ -134,7 +143,7 @@ def test_killed_runner_takes_its_workers_along_and_the_same_command_goes_on(undi
     out, file = tmp_path / "s", tmp_path / "tiny.toml"
     file.write_text(
         "steps = 1600\neval_every = 200\neval_episodes = 2\nfinal_episodes = 4\nseeds = 2\n"
-        'learning_starts = 200\nhysteresis = [0.05]\nmethods = ["dqn", "nsac"]\n'
+        'learning_starts = 200\nhysteresis = [0.05]\nbudgets = [0.3]\nmethods = ["dqn", "nsac"]\n'
         "[settings]\ncheckpoint_seconds = 0\n"
         '[tasks.Two-Way]\nenv = "policy_inertia/TwoWay-v0"\n'
     )

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from ..types import InputError, nearest
 from .folder import collect
+from .frontier import FRONTIER
 from .paper import PAPER
 from .plan import Experiment, Line, Study, Task
 from .results import Results, Series
 from .runner import Workers, run_study
 from .toml import load_study, study_from_dict
 
-STUDIES = {"paper": PAPER}
+STUDIES = {"paper": PAPER, "frontier": FRONTIER}
 
 __all__ = [
     "STUDIES",

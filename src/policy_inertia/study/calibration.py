@@ -23,7 +23,8 @@ class Pace:
     def seconds(self, run: Run) -> float:
         c = run.config
         evaluations = -(-c.steps // c.eval_every) + 1
-        last = c.final_episodes * (2 + 2 * len(run.hysteresis))
+        last = c.final_episodes * (2 + 2 * len(run.hysteresis) + 2 * len(run.budgets))
+        last += 17 * c.calibration_episodes if run.budgets else 0
         return (
             self.start + c.steps * self.step + self.episode * (evaluations * c.eval_episodes + last)
         )

@@ -16,7 +16,11 @@ from ..threads import use_one_thread
 from ..types import InputError
 
 Job = dict[str, Any]
-"""A run as JSON: its folder, its configuration, and thresholds of the filter to try after it."""
+"""A run as JSON: its folder, its configuration, and what to measure of its policy afterwards."""
+
+AFTERWARDS = ("hysteresis", "budgets")
+"""Thresholds of the filter; and budgets of oscillation, which a dial keeps by its price and any
+other policy by the filter, as calibrated on episodes of their own."""
 
 
 def attempt(job: Job) -> dict[str, Any]:
@@ -43,7 +47,8 @@ def _execute(job: Job) -> None:
     config, path = RunConfig.from_dict(job["config"]), Path(job["path"])
     if not finished(path, config.steps):
         run(config, path, resume=True)
-    filter_policies(path, config, job["hysteresis"])
+    for kind in AFTERWARDS:
+        measure_afterwards(path, config, kind, job[kind])
     Checkpoints(path).remove()  # with its replay, much larger than all the rest
     jax.clear_caches()  # this run's programs are of no use to the next one
 
@@ -55,40 +60,55 @@ def finished(path: Path, steps: int) -> bool:
     return result.exists() and bool(read_json(result, "a run's result")["step"] >= steps)
 
 
-def filter_policies(path: Path, config: Any, thresholds: list[float]) -> None:
-    """Evaluate the run's policy with hysteresis, on the episodes of its own last evaluation."""
+def measure_afterwards(path: Path, config: Any, kind: str, levels: list[float]) -> None:
+    """Evaluate the run's policy at each of `levels`, on the episodes of its own last evaluation.
+
+    A budget that the policy cannot keep is told as "unreachable", with the reason.
+    """
     from ..checkpoint import FORMAT, write_json
     from ..envs import episode_seed
     from ..evaluation import evaluate
     from ..policy import Policy
     from ..session import FINAL
 
-    found = read_filters(path, config.steps)
-    for tau in thresholds:
-        if repr(tau) in found:
-            continue
-        policy = Policy.load(path).with_hysteresis(tau)
-        seed = episode_seed(config.seed, FINAL)
-        kwargs = config.test_kwargs
-        found[repr(tau)] = {
-            name: evaluate(
-                policy, config.env, config.final_episodes, seed, greedy, kwargs
-            ).summary()
-            for name, greedy in (("sampled", False), ("greedy", True))
-        }
-        about = {"format": FORMAT, "step": config.steps, "thresholds": found}
-        write_json(path / "hysteresis.json", about)
+    found = read_afterwards(path, config.steps, kind)
+    missing = [level for level in levels if repr(level) not in found]
+    if not missing:
+        return
+    policy = Policy.load(path)
+    if kind == "budgets" and policy.calibration is None:
+        episodes = config.calibration_episodes
+        policy = policy.calibrate(config.env, episodes, config.seed, env_kwargs=config.test_kwargs)
+    seed = episode_seed(config.seed, FINAL)
+    for level in missing:
+        try:
+            made = policy.with_budget(level) if kind == "budgets" else policy.with_hysteresis(level)
+        except InputError as error:
+            if kind != "budgets":
+                raise
+            found[repr(level)] = {"unreachable": str(error)}
+        else:
+            found[repr(level)] = {
+                name: evaluate(
+                    made, config.env, config.final_episodes, seed, greedy, config.test_kwargs
+                ).summary()
+                for name, greedy in (("sampled", False), ("greedy", True))
+            }
+            if kind == "budgets" and policy.calibration is not None:
+                row = policy.calibration.within(level)
+                found[repr(level)]["calibrated_return"] = row.mean_return
+        write_json(path / f"{kind}.json", {"format": FORMAT, "step": config.steps, "levels": found})
 
 
-def read_filters(path: Path, steps: int) -> dict[str, Any]:
-    """What the filter gave so far, by threshold; nothing of a policy that has learnt on since."""
+def read_afterwards(path: Path, steps: int, kind: str) -> dict[str, Any]:
+    """What was measured so far, by level; nothing of a policy that has learnt on since."""
     from ..checkpoint import read_json
 
-    file = path / "hysteresis.json"
+    file = path / f"{kind}.json"
     if not file.exists():
         return {}
-    known = read_json(file, "a filter's results")
-    return known["thresholds"] if known["step"] == steps else {}
+    known = read_json(file, f"a run's {kind}")
+    return known["levels"] if known["step"] == steps else {}
 
 
 def serve() -> None:

@@ -60,7 +60,7 @@ def _described(study: Study, experiment: Any, path: Path) -> dict[str, Any]:
                 "label": line.label,
                 "task": line.task.name,
                 "config": {k: v for k, v in config.items() if k != "seed"},
-                "hysteresis": runs[study.seeds[0]].hysteresis,
+                **{k: getattr(runs[study.seeds[0]], k) for k in execution.AFTERWARDS},
                 "runs": {str(s): str(r.path.relative_to(path)) for s, r in runs.items()},
             }
         )
@@ -104,7 +104,6 @@ def _series(path: Path, line: dict[str, Any], known: dict[str, set[str]]) -> Ser
             "versions"
         ].items():
             known.setdefault(name, set()).add(version)
-    filters = [execution.read_filters(folder, config["steps"]) for folder in runs.values()]
     return Series(
         line["label"],
         line["task"],
@@ -115,12 +114,21 @@ def _series(path: Path, line: dict[str, Any], known: dict[str, set[str]]) -> Ser
         list(runs.values()),
         [read_metrics(folder) for folder in runs.values()],
         [read_json(folder / "result.json", "a run's result") for folder in runs.values()],
-        {
-            tau: [found[repr(tau)] for found in filters]
-            for tau in line["hysteresis"]
-            if all(repr(tau) in found for found in filters)
-        },
+        *(_levels(line, list(runs.values()), kind) for kind in execution.AFTERWARDS),
     )
+
+
+def _levels(
+    line: dict[str, Any], folders: list[Path], kind: str
+) -> dict[float, list[dict[str, Any]]]:
+    """What was measured at each level, for each seed; levels that a seed lacks are left out."""
+    steps = line["config"]["steps"]
+    found = [execution.read_afterwards(folder, steps, kind) for folder in folders]
+    return {
+        level: [levels[repr(level)] for levels in found]
+        for level in line.get(kind, ())
+        if all(repr(level) in levels for levels in found)
+    }
 
 
 def _description(path: Path) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class Experiment:
     about: str = ""
     ablation: bool = False
     hysteresis: tuple[float, ...] = ()  # thresholds of the filter to put around its policies
+    budgets: tuple[float, ...] = ()  # of oscillation, to hold its policies to
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,7 @@ class Study:
                         "give both the same steps and evaluations"
                     )
                 same.hysteresis = tuple(sorted({*same.hysteresis, *run.hysteresis}))
+                same.budgets = tuple(sorted({*same.budgets, *run.budgets}))
         return list(found.values())
 
     def lines(self) -> Iterator[tuple[Experiment, Line]]:
@@ -154,7 +156,9 @@ class Study:
         variant = _slug(line.method, _changes(plain.to_dict(), config.to_dict(), "env_kwargs"))
         path = folder / "runs" / task / variant / f"seed-{seed}"
         label = f"{line.task.name}, {line.label}, seed {seed}"
-        return Run(label, config, path, experiment.hysteresis if config.repeats == (1,) else ())
+        free = config.repeats == (1,)  # the others hold their actions by themselves
+        levels = (experiment.hysteresis, experiment.budgets) if free else ((), ())
+        return Run(label, config, path, *levels)
 
 
 @dataclass
@@ -165,6 +169,7 @@ class Run:
     config: RunConfig
     path: Path
     hysteresis: tuple[float, ...] = ()
+    budgets: tuple[float, ...] = ()
     step: int = 0
     figures: dict[str, Any] = field(default_factory=dict)
     tries: int = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ class Series:
     """One line of a figure: a method with its settings on a task, over seeds (finished runs only).
 
     `curves`, `results` and `folders` have an entry for each seed, and so has each threshold of
-    `hysteresis`, where the filter was asked for.
+    `hysteresis`, where the filter was asked for, and each of `budgets`, which may be unreachable.
     """
 
     label: str
@@ -25,6 +25,7 @@ class Series:
     curves: list[list[dict[str, Any]]]
     results: list[dict[str, Any]]
     hysteresis: dict[float, list[dict[str, Any]]]
+    budgets: dict[float, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

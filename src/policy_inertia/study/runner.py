@@ -83,8 +83,10 @@ def done(r: Run) -> bool:
     if about.exists():
         old = read_json(about, "a run's description")["config"]
         refuse_other(r.path, old, r.config.to_dict())
-    return execution.finished(r.path, r.config.steps) and {repr(t) for t in r.hysteresis} <= set(
-        execution.read_filters(r.path, r.config.steps)
+    return execution.finished(r.path, r.config.steps) and all(
+        {repr(level) for level in getattr(r, kind)}
+        <= execution.read_afterwards(r.path, r.config.steps, kind).keys()
+        for kind in execution.AFTERWARDS
     )
 
 
@@ -216,5 +218,5 @@ class Worker:
 
 
 def as_job(run: Run) -> execution.Job:
-    config = run.config.to_dict()
-    return {"path": str(run.path), "config": config, "hysteresis": list(run.hysteresis)}
+    levels = {kind: list(getattr(run, kind)) for kind in execution.AFTERWARDS}
+    return {"path": str(run.path), "config": run.config.to_dict(), **levels}

@@ -9,11 +9,12 @@ from typing import Any
 
 from ..algorithms import find_method
 from ..types import InputError, nearest
+from .execution import AFTERWARDS
 from .plan import SCALED, Experiment, Line, Study, Task
 
-STUDY_KEYS = ("name", "title", "about", "seeds", "settings", "hysteresis", "methods", "tasks",
-              "experiments", *SCALED, "envs")  # fmt: skip
-EXPERIMENT_KEYS = ("name", "title", "about", "methods", "tasks", "ablation", "hysteresis")
+EXPERIMENT_KEYS = ("name", "title", "about", "methods", "tasks", "ablation", *AFTERWARDS)
+STUDY_KEYS = ("name", "title", "about", "seeds", "settings", "methods", "tasks", "experiments",
+              *AFTERWARDS, *SCALED, "envs")  # fmt: skip
 
 
 def load_study(path: Path) -> Study:
@@ -58,7 +59,7 @@ def study_from_dict(values: dict[str, Any], name: str) -> Study:
                 lines,
                 given.get("about", ""),
                 bool(given.get("ablation", False)),
-                tuple(given.get("hysteresis", values.get("hysteresis", ()))),
+                *(tuple(given.get(k, values.get(k, ()))) for k in AFTERWARDS),
             )
         )
     study = Study(
