@@ -521,6 +521,12 @@ def report(args: list[str]) -> None:
 def _report(found: Any, path: Path, inspect: bool = True, statistic: Any = "iqm") -> None:
     from .study.report import write
 
+    mixed = [f"{name} {told}" for name, told in found.versions.items() if ", " in told]
+    if mixed:
+        warn(
+            f"the runs were made by different versions ({'; '.join(mixed)}): compare them with "
+            "care, or make all of them again in another folder"
+        )
     _render_unseen()
     with out.status("writing the report"):
         write(found, path, inspect, statistic)

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -89,6 +90,17 @@ def test_command_reports_a_study(undisturbed, tmp_path, monkeypatch, capfd):
     assert "data:image/webp" in text  # the inspector has frames
     assert "dqn + hysteresis 0.05" in text
     assert len(json.loads((tmp_path / "r" / "summary.json").read_text())["rows"]) == 9
+
+
+def test_runs_of_different_versions_are_told(undisturbed, tmp_path, monkeypatch, capfd):
+    out = Path(shutil.copytree(undisturbed[0], tmp_path / "s"))
+    about = next(out.rglob("run.json"))
+    old = json.loads(about.read_text())
+    old["versions"]["jax"] = "0.1.0"
+    about.write_text(json.dumps(old))
+    monkeypatch.setattr(sys, "argv", ["policy-inertia", "report", str(out), "--no-inspect"])
+    cli.main()
+    assert "made by different versions (jax 0.1.0, " in capfd.readouterr().err
 
 
 def test_run_of_a_study_is_the_run_one_would_start_alone(undisturbed, tmp_path):
