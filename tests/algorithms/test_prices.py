@@ -4,7 +4,7 @@ from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses, prices
 from policy_inertia.algorithms.networks import one_hot
-from policy_inertia.policy import _hold
+from policy_inertia.policy import apply_hysteresis
 
 
 def test_one_price_in_five_is_zero_and_the_rest_are_even_in_their_logarithm():
@@ -68,7 +68,7 @@ def test_best_action_after_its_price_is_hysteresis_with_that_threshold():
     u, prev = rng.normal(0, 1, (500, 4)).astype(np.float32), rng.integers(-1, 4, 500)
     for tau in (0.0, 0.3, 1.0):
         ours = prices.net(u, tau, one_hot(prev, 4, np)).argmax(1)
-        np.testing.assert_array_equal(ours, _hold(u, prev, u.argmax(1), tau))
+        np.testing.assert_array_equal(ours, apply_hysteresis(u, prev, u.argmax(1), tau))
 
 
 def test_gate_by_hand():
