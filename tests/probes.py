@@ -143,3 +143,19 @@ class Seen(Both):
 
     def get_action_meanings(self) -> list[str]:
         return ["STAY", "GO"]
+
+
+class Walk(Probe):
+    """A number that wanders; it pays to answer its sign, and it crashes nobody to be late once."""
+
+    length = 20
+
+    def begin(self) -> None:
+        self.at = 0.0
+
+    def see(self) -> Any:
+        self.at = float(np.clip(0.9 * self.at + 0.3 * self.np_random.normal(), -1, 1))
+        return np.array([self.at], np.float32)
+
+    def pay(self, action: int) -> float:
+        return 1.0

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .interop import Core as Core
     from .interop import SmoothActions as SmoothActions
     from .interop import load_core as load_core
+    from .interop.smoothing import smooth as smooth
     from .metrics import oscillation_ratio as oscillation_ratio
     from .metrics import summarise as summarise
     from .policy import Policy as Policy
@@ -36,6 +37,7 @@ _HOME = {
     "load_core": "interop",
     "oscillation_ratio": "metrics",
     "settings": "config",
+    "smooth": "interop.smoothing",
     "summarise": "metrics",
     "train": "training",
 }

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .envs import EnvLike, Envs, episode_seed
+from .envs import EnvLike, Envs, Spaces, episode_seed
 from .metrics import Episode, summarise
 from .policy import Policy
 from .types import InputError
@@ -109,7 +109,9 @@ def evaluate(
         previous = np.where(step.done, -1, actions)
     if envs is not env:
         envs.close()
-    return Evaluation([finished[k] for k in range(episodes)], *_controller(policy, seen))
+    return Evaluation(
+        [finished[k] for k in range(episodes)], *_controller(policy, seen, envs.spaces)
+    )
 
 
 def _crashed(info: dict[str, Any], i: int) -> bool | None:
@@ -120,13 +122,15 @@ def _crashed(info: dict[str, Any], i: int) -> bool | None:
 
 
 def _controller(
-    policy: Predictor, seen: list[tuple[np.ndarray, np.ndarray]]
+    policy: Predictor, seen: list[tuple[np.ndarray, np.ndarray]], spaces: Spaces
 ) -> tuple[np.ndarray, np.ndarray]:
     """mu, and mixed minus core switch probability, at every step with a previous action."""
     if not (isinstance(policy, Policy) and policy.nested):
         return np.zeros(0), np.zeros(0)
     obs, previous = (np.concatenate(part) for part in zip(*seen, strict=True))
     obs, previous = obs[previous >= 0], previous[previous >= 0]
+    if policy.spaces != spaces:  # it adds something to the observations
+        obs = policy.spaces.encode(spaces.decode(obs))
     acting = policy.acting(obs, previous)
     rows = np.arange(len(previous))
     gap = np.exp(acting.log_pi_core[rows, previous]) - np.exp(acting.log_pi[rows, previous])

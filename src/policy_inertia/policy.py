@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from .algorithms import Acting, Config, NestedConfig, build, config_from_dict, find_method
+from .algorithms import (
+    Acting,
+    Config,
+    FrozenConfig,
+    NestedConfig,
+    build,
+    config_from_dict,
+    find_method,
+)
 from .calibration import Calibration
 from .checkpoint import flatten, read_arrays, unflatten, write_arrays
 from .envs import Spaces
@@ -137,6 +145,12 @@ class Policy:
         return isinstance(self.config, NestedConfig)
 
     @property
+    def _frozen(self) -> FrozenConfig | None:
+        """Of a policy around somebody's core, which core that is."""
+        config = self.config.core if isinstance(self.config, NestedConfig) else self.config
+        return config if isinstance(config, FrozenConfig) else None
+
+    @property
     def price(self) -> float | None:
         """What the dial is set to; None for policies that have none."""
         return float(self.params.dial.price) if self._algorithm.at else None
@@ -234,14 +248,20 @@ class Policy:
             "kind": "policy",
             "method": self.method,
             "config": dataclasses.asdict(self.config),
-            "spaces": dataclasses.asdict(self.spaces),
+            "spaces": self.spaces.to_dict(),
             "repeats": self.repeats,
             "hysteresis": self.hysteresis,
             "task": self.task,
             "env_kwargs": self.env_kwargs,
             "calibration": self.calibration and self.calibration.to_dict(),
         }
-        write_arrays(Path(path), flatten(self.params, "policy"), about)
+        arrays = flatten(self.params, "policy")
+        if self._frozen is not None:
+            from .interop.consulted import store
+
+            stored, about["core"] = store(self.spaces)
+            arrays |= stored
+        write_arrays(Path(path), arrays, about)
 
     def export(self, path: str | os.PathLike[str]) -> Exported:
         """Write the policy to one ONNX file, compared with this one; see `interop.onnx.export`."""
@@ -258,8 +278,12 @@ class Policy:
         return model_card(self, folder, env, episodes)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Policy:
-        """Read what `save` wrote, or a run folder's last policy; nothing in it can run code."""
+    def load(cls, path: str | os.PathLike[str], core: Any = None) -> Policy:
+        """Read what `save` wrote, or a run folder's last policy; nothing in it can run code.
+
+        `core` is the policy that a smoothed one was trained around (see `load_core`), where the
+        file could not hold it: it holds networks, and no functions.
+        """
         path = Path(path)
         if path.is_dir():
             path = path / "policy.safetensors"
@@ -273,8 +297,11 @@ class Policy:
         if name != about["method"]:
             template = template.core
         config = config_from_dict(template, about["config"])
-        known = about["spaces"]
-        spaces = Spaces(**{**known, "obs_shape": tuple(known["obs_shape"])})
+        spaces = Spaces.from_dict(about["spaces"])
+        if about.get("core"):
+            from .interop.consulted import restore
+
+            spaces = restore(spaces, arrays, about, core, path)
         repeats = tuple(about["repeats"])
         algorithm = build(config, _choice_spec(spaces, repeats))
         shapes = jax.eval_shape(lambda: algorithm.acting(algorithm.init(np.random.default_rng())))

@@ -79,13 +79,14 @@ def _compiled_updates(algorithm: Algorithm, obs_dim: int) -> Callable[..., Any]:
 class Session:
     """A run in memory: everything that a checkpoint holds, and the step that moves it on."""
 
-    def __init__(self, config: RunConfig, env: EnvLike) -> None:
+    def __init__(self, config: RunConfig, env: EnvLike, spaces: Spaces | None = None) -> None:
         self.config = config
         self.envs = Envs(
             env,
             config.envs,
             lambda i, k: episode_seed(config.seed, TRAINING, i, k),
             config.env_kwargs,
+            spaces,
         )
         self.spaces: Spaces = self.envs.spaces
         choices = self.spaces.n_actions * len(config.repeats)
@@ -102,7 +103,9 @@ class Session:
         self.updates = 0  # of the core, where there is one
         self.report: dict[str, float] = {}
         # a number for each running episode, where the algorithm acts by it: it gives the price
-        self.drawn = act.random(config.envs) if self.algorithm.behave else np.zeros(0)
+        self.drawn = np.zeros(config.envs if self.algorithm.behave else 0)
+        for i in range(len(self.drawn)):
+            self.drawn[i] = self._draw()
         self.running = np.zeros(config.envs)  # return of each running training episode
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # finished: return, length
         most = sum(-(-config.envs // interval) for interval in self.algorithm.intervals)
@@ -131,8 +134,15 @@ class Session:
             self.recent.append((float(self.running[i]), lengths[i]))
             self.running[i] = 0
             if self.algorithm.behave:
-                self.drawn[i] = self.act_rng.random()
+                self.drawn[i] = self._draw()
         self._learn(before)
+
+    def _draw(self) -> float:
+        """A number in [0, 1) for a new episode, or -1 where the core is to act alone."""
+        opening = self.algorithm.opening
+        if opening is not None and self.act_rng.random() >= opening(self.step):
+            return -1.0
+        return self.act_rng.random()
 
     def _choose(self, obs: np.ndarray) -> np.ndarray:
         params, previous = self.learner.acting, self.decisions.prev_choice

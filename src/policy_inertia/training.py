@@ -14,7 +14,7 @@ import numpy as np
 
 from .checkpoint import FORMAT, write_json
 from .config import RunConfig, settings
-from .envs import EnvLike, Envs, episode_seed, name_of
+from .envs import EnvLike, Envs, Spaces, episode_seed, name_of
 from .evaluation import evaluate
 from .policy import Policy
 from .runs import RunFolder, finite
@@ -57,15 +57,17 @@ def run(
     resume: bool = False,
     progress: Progress | None = None,
     warn: Callable[[str], None] = warnings.warn,
+    spaces: Spaces | None = None,
 ) -> Policy:
     """Carry out one run in the folder `out`.
 
     `env` is needed only for an env that has no Gymnasium id: a function that makes one. With
     `resume` a stopped run goes on from its last checkpoint and ends bit for bit like one that was
-    never stopped; a folder without a run is then simply started.
+    never stopped; a folder without a run is then simply started. `spaces` are the env's own unless
+    a frozen core adds its answers to the observations.
     """
     env = env if env is not None else config.env
-    session = Session(config, env)  # before the folder: a bad env leaves nothing behind
+    session = Session(config, env, spaces)  # before the folder: a bad env leaves nothing behind
     folder = RunFolder(Path(out), config.to_dict(), resume)
     try:
         return _run(config, env, session, folder, progress, warn)

@@ -35,6 +35,7 @@ class Spec(NamedTuple):
 
     obs_dim: int
     n_actions: int
+    aside: int = 0  # of obs_dim, the last numbers: a frozen core's answers, which no network sees
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from ..types import InputError, Spec, nearest
 from .base import Acting, Algorithm
 from .dqn import DQNConfig, dqn
+from .frozen import FrozenConfig, frozen
 from .nested import DialConfig, NestedConfig, nested
 from .sac import SACConfig, sac
 
@@ -19,6 +20,7 @@ __all__ = [
     "Config",
     "DQNConfig",
     "DialConfig",
+    "FrozenConfig",
     "Method",
     "NestedConfig",
     "SACConfig",
@@ -26,6 +28,7 @@ __all__ = [
     "config_from_dict",
     "dqn",
     "find_method",
+    "frozen",
     "nested",
     "override",
     "sac",
@@ -38,6 +41,9 @@ Config = (
     | NestedConfig[SACConfig]
     | DialConfig[DQNConfig]
     | DialConfig[SACConfig]
+    | FrozenConfig
+    | NestedConfig[FrozenConfig]
+    | DialConfig[FrozenConfig]
 )
 
 REPEATS = (1, 2, 4, 8)  # the paper's repetition set
@@ -76,8 +82,23 @@ METHODS: dict[str, Method] = {
 }
 
 
+# around a policy that somebody has: not to be trained by themselves, so not offered in METHODS
+AROUND: dict[str, Method] = {
+    "smooth": Method(
+        "a controller for every price of switching around a frozen core",
+        DialConfig(core=FrozenConfig()),
+    ),
+    "smooth-mu": Method(
+        "the paper's learned inertia around a frozen core",
+        DialConfig(core=FrozenConfig(), act="mu", price=0.0),
+    ),
+}
+
+
 def find_method(name: str) -> Method:
     """The method of that name, or an error that offers the nearest one."""
+    if name in AROUND:
+        return AROUND[name]
     if name not in METHODS:
         raise InputError(f"there is no method '{name}'{nearest(name, METHODS)}")
     return METHODS[name]
@@ -90,6 +111,8 @@ def build(config: Config, spec: Spec) -> Algorithm:
             return dqn(config, spec)
         case SACConfig():
             return sac(config, spec)
+        case FrozenConfig():
+            return frozen(config, spec)
         case NestedConfig():
             return nested(build(config.core, spec), config, spec)
 

@@ -37,6 +37,8 @@ class Algorithm(NamedTuple):
     behave(params, obs, prev_action, u) -> log_pi: on the host, how to act in training where that
         depends on a number `u` in [0, 1) drawn for each episode; None where `apply` says it all.
     at(params, price) -> params: a dial's, turned to a price of switching; None without a dial.
+    opening(step) -> share: of the episodes that begin at this step, how many are drawn a `u`; in
+        the others, whose `u` is -1, `behave` leaves the acting to the core. None: always all.
     """
 
     init: Callable[[np.random.Generator], Tree]
@@ -47,6 +49,7 @@ class Algorithm(NamedTuple):
     intervals: tuple[int, ...]
     behave: Callable[..., np.ndarray] | None = None
     at: Callable[[Tree, Array], Tree] | None = None
+    opening: Callable[[int], float] | None = None
 
 
 def no_exploration(updates: int) -> float:

@@ -72,10 +72,14 @@ class DialConfig(NestedConfig[CoreConfig]):
     """Share of the training episodes in which the core acts alone, with its own exploration."""
     noise: float = 0.1
     """In the other episodes, the share of steps that are left to the core's exploration."""
+    warmup: int = 0
+    """Transitions for which the core is only watched: it acts (but for a `noise` of repeated
+    actions), and the critics learn what following it is worth. Over as many again the controller
+    takes over. For a core that is good already, so that an ignorant controller does no harm."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        refuse_outside(self, 0, None, "largest")
+        refuse_outside(self, 0, None, "largest", "warmup")
         refuse_outside(self, 0, 1, "refund", "core_share", "noise")
         if self.price is not None:
             refuse_outside(self, 0, None, "price")
@@ -121,7 +125,9 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     act = dial.act if dial else "mu"
     refund, fixed = (dial.refund, dial.price or 0.0) if dial else (0.0, 0.0)
     priced = dial is not None and dial.price is None  # for all prices at once
-    inputs = spec.obs_dim + n_actions + (prices.FEATURES if priced else 0)
+    width = spec.obs_dim - spec.aside  # what networks see of an observation
+    inputs = width + n_actions + (prices.FEATURES if priced else 0)
+    warmup = dial.warmup if dial else 0
     optimiser = adam(config.learning_rate)
     pic_optimiser = adam(config.pic_learning_rate)
     intervals = (*core.intervals, config.train_interval)
@@ -164,8 +170,8 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             return core.apply(core.acting(state.core), obs, prev_action).log_pi
 
         log_core_next = log_core(batch.next_obs, batch.action)
-        now = with_action(batch.obs, batch.prev_action, n_actions)
-        then = with_action(batch.next_obs, batch.action, n_actions)
+        now = with_action(batch.obs[..., :width], batch.prev_action, n_actions)
+        then = with_action(batch.next_obs[..., :width], batch.action, n_actions)
         if seen is not None:
             now, then = (jnp.concatenate([s_a, seen], -1) for s_a in (now, then))
 
@@ -182,6 +188,9 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             last = one_hot(batch.action, n_actions)
             q_next = prices.net(u_next, jnp.asarray(price / unit)[..., None], last)
             action_next = choose(q_next, log_core_next, batch.action)[1]
+            if warmup and state.dial is not None:  # evaluate the core before improving on it
+                watching = state.dial.updates < warmup // config.train_interval
+                action_next = jnp.where(watching, log_core_next.argmax(-1), action_next)
             log_pi_next = losses.log_certain(action_next, n_actions)
             cost = batch.discount * prices.charge(price, batch.action, action_next, refund)
         if dial is not None:
@@ -251,7 +260,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     def apply(params: NestedActing, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
         log_core = core.apply(params.core, obs, prev_action, xp).log_pi
         last = one_hot(prev_action, n_actions, xp)
-        parts = [obs, last]
+        parts = [obs[..., :width], last]
         if params.dial is not None:
             parts.append(xp.broadcast_to(params.dial.seen, (len(obs), prices.FEATURES)))
         s_a = xp.concatenate(parts, -1)
@@ -275,13 +284,21 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             rest = (u - dial.core_share) / max(1 - dial.core_share, 1e-9)
             params = at(params, prices.draw(np.maximum(rest, 0), np) * params.dial.largest)
         found = apply(params, obs, prev_action, np)
+        core_pi, last = np.exp(found.log_pi_core), one_hot(prev_action, n_actions, np)
+        watched = u[:, None] < 0  # with repetitions: without them there is nothing to compare
+        repeat = dial.noise * last.sum(1, keepdims=True)
         if act == "mu":  # a sampled policy, as the paper's: it explores by itself
-            return found.log_pi
-        chance = np.where(u < dial.core_share, 1.0, dial.noise)[:, None]
-        pi = (1 - chance) * np.exp(found.log_pi) + chance * np.exp(found.log_pi_core)
-        return np.log(np.maximum(pi, np.finfo(np.float32).tiny))
+            log_pi = found.log_pi
+        else:
+            chance = np.where(u < dial.core_share, 1.0, dial.noise)[:, None]
+            log_pi = _log((1 - chance) * np.exp(found.log_pi) + chance * core_pi)
+        return np.where(watched, _log((1 - repeat) * core_pi + repeat * last), log_pi)
 
-    alike = act == "mu" and not priced  # every episode is as the one before, as NSAC's
+    def opening(step: int) -> float:
+        """None of the episodes during the warm-up, all of them after as long again."""
+        return min(max(step / warmup - 1, 0.0), 1.0)
+
+    alike = act == "mu" and not priced and not warmup  # every episode as the one before: NSAC
     return Algorithm(
         init,
         update,
@@ -291,7 +308,12 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         intervals,
         None if alike else behave,
         at if priced else None,
+        opening if warmup else None,
     )
+
+
+def _log(pi: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(pi, np.finfo(np.float32).tiny))
 
 
 def _when(due: Array, part: Any, state: NestedState) -> tuple[NestedState, dict[str, Array]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -41,6 +43,14 @@ class Spaces:
             f"{name} has observations of {type(observation_space).__name__}: expected Box or "
             "Discrete, so wrap the env in gymnasium.wrappers.FlattenObservation"
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a file says of the spaces."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(Spaces)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Spaces:
+        return cls(**{**values, "obs_shape": tuple(values["obs_shape"])})
 
     @property
     def spec(self) -> Spec:

@@ -115,7 +115,10 @@ def episode_seed(*key: int) -> int:
 
 
 class Envs:
-    """N envs; `obs` is what to act on next. `seed_of(i, k)` seeds env i's k-th episode."""
+    """N envs; `obs` is what to act on next. `seed_of(i, k)` seeds env i's k-th episode.
+
+    `spaces` may add to the observations; it must otherwise be as the env's own.
+    """
 
     def __init__(
         self,
@@ -123,9 +126,11 @@ class Envs:
         n: int,
         seed_of: Callable[[int, int], int],
         kwargs: dict[str, Any] | None = None,
+        spaces: Spaces | None = None,
     ) -> None:
         self.name = name_of(env)
-        self.vector, self.spaces = make_vector(env, n, kwargs)
+        self.vector, own = make_vector(env, n, kwargs)
+        self.spaces = spaces or own
         self.seed_of = seed_of
         self.n = n
         self.restart()
@@ -164,7 +169,7 @@ class Envs:
             seeds[i] = self.seed_of(i, int(self.episode[i]))
             self.actions[i] = []
         raw, _ = self.vector.reset(seed=seeds, options={"reset_mask": mask.copy()})
-        self.obs[mask] = self.spaces.encode(raw)[mask]
+        self.obs[mask] = self.spaces.encode(np.asarray(raw)[mask])
         self._refuse_nan("observation", self.obs)
 
     def _refuse_nan(self, what: str, values: np.ndarray) -> None:

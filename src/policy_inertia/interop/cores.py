@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ..algorithms import Acting
+from ..algorithms import Acting, FrozenConfig
 from ..algorithms.base import plain
 from ..algorithms.losses import LOG_ZERO, log_greedy
 from ..algorithms.networks import log_softmax, one_hot
@@ -295,11 +295,13 @@ def _of_policy(
     core = policy.core()
     if env is not None:
         _, given = spaces_of(env, env_kwargs)
-        if given != policy.spaces:
+        if given.to_dict() != policy.spaces.to_dict():
             raise InputError(
                 f"{policy} acts on {policy.spaces} and the env has {given}: give the env that it "
                 "was trained on"
             )
+    if isinstance(core.config, FrozenConfig):
+        return policy.spaces.core  # type: ignore[attr-defined]
     if policy.hysteresis is not None:
         core = Policy(core.method, core.config, core.spaces, core.params, task=core.task)
     model = model_of(core)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -129,3 +129,28 @@ def _convolve(layer: Conv, x: np.ndarray) -> np.ndarray:
     patches = windows.transpose(0, 2, 3, 1, 4, 5).reshape(n * rows * columns, -1)
     y = patches @ layer.w.reshape(filters, -1).T + layer.b
     return y.reshape(n, rows, columns, filters).transpose(0, 3, 1, 2)
+
+
+def store(layers: Layers) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+    """Layers as named arrays, and what is left of them as JSON."""
+    arrays, kinds = {}, []
+    for i, layer in enumerate(layers):
+        kind: dict[str, Any] = {"kind": type(layer).__name__}
+        for name, value in vars(layer).items():
+            if isinstance(value, np.ndarray | np.generic):
+                arrays[f"core.{i}.{name}"] = np.asarray(value)
+            else:
+                kind[name] = value
+        kinds.append(kind)
+    return arrays, kinds
+
+
+def restore(arrays: dict[str, np.ndarray], kinds: list[dict[str, Any]]) -> Layers:
+    """The inverse of `store`; a KeyError or TypeError where something is amiss."""
+    known = {cls.__name__: cls for cls in get_args(Layer)}
+    layers = []
+    for i, kind in enumerate(kinds):
+        own = {k.split(".")[2]: a for k, a in arrays.items() if k.startswith(f"core.{i}.")}
+        plain = {name: value for name, value in kind.items() if name != "kind"}
+        layers.append(known[kind["kind"]](**own, **plain))
+    return tuple(layers)
