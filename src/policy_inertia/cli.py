@@ -38,6 +38,7 @@ HELP = """\
   policy-inertia train nsac CartPole-v1 --steps 50000     train one policy
   policy-inertia evaluate runs/CartPole-v1-nsac-0         return and oscillation of a policy
   policy-inertia dial runs/CartPole-v1-dial-dqn-0         what every degree of smoothness costs
+  policy-inertia smooth jittery.zip CartPole-v1           a policy that you have, made smooth
   policy-inertia compare dqn sac nsac --env CartPole-v1   methods side by side, over seeds
   policy-inertia study paper                              the paper's experiments, or your own
   policy-inertia report runs/paper                        a study as one HTML file
@@ -338,6 +339,79 @@ def dial(args: list[str]) -> None:
     picture = parsed.out or home / "dial.png"
     draw_dial(tables, f"{policy.method} on {env}", picture)
     out.print(f"Picture: {picture}", soft_wrap=True)
+
+
+def smooth(args: list[str]) -> None:
+    """Make a policy that somebody has smooth."""
+
+    @dataclass(frozen=True)
+    class Smooth:
+        core: tyro.conf.Positional[Path]
+        """A Stable-Baselines3 zip or RL Zoo's folder of it, an ONNX file, or a run of ours."""
+        env: tyro.conf.Positional[str]
+        """Gymnasium id."""
+        budget: float | None = None
+        """Share of the steps at which it may switch. Default: half of what the core does."""
+        steps: int = 50_000
+        """Environment steps to train the controller for."""
+        hysteresis_only: bool = False
+        """Train nothing: find the threshold of a filter, and compare it with the bare core."""
+        mu: bool = False
+        """The paper's learned inertia instead of a controller for all prices of switching."""
+        loss: float = 0.05
+        """Share of the core's mean return that smoothness may cost."""
+        episodes: int = 100
+        """Held-out episodes on which core, hysteresis and controller are compared."""
+        seed: int = 0
+        """Everything random follows from it."""
+        out: Path | None = None
+        """Folder for the run and the recommended policy. Default: runs/ENV-smooth-SEED."""
+        resume: bool = False
+        """Go on with the run in that folder after it was stopped."""
+        output: Literal["action", "logits", "probabilities", "q"] | None = None
+        """What an ONNX file gives, where it cannot be found out."""
+        output_name: str | None = None
+        """Which of its outputs that is."""
+        temperature: float | None = None
+        """Follow Q-values by softmax(Q / T), or sharpen probabilities; 0 is greedy."""
+        trust: bool = False
+        """Let a zip run the pickled code in it: for your own files only."""
+        env_kwargs: tuple[str, ...] = ()
+        """Arguments of the env, such as config.scenario=simple."""
+        set: tuple[str, ...] = ()
+        """Further settings of the run, such as envs=16 hidden=[128,128] warmup=20000."""
+        quiet: bool = False
+        """No progress bar but one line for each evaluation, for log files."""
+
+    parsed = _parse(
+        Smooth,
+        args,
+        "smooth",
+        "Train a controller around a policy that you have, which stays as it is, and compare it "
+        "on held-out episodes with the bare policy and with a hysteresis filter on it. The best "
+        "of the three within the budget is recommended and kept as recommended.safetensors.",
+    )
+    from .interop.smoothing import smooth as work
+    from .training import default_folder_of
+
+    changes = _assigned("--set", parsed.set)
+    kwargs = _assigned("--env-kwargs", parsed.env_kwargs)
+    folder = parsed.out or default_folder_of(parsed.env, "smooth", parsed.seed)
+    names = ("output", "output_name", "temperature", "trust")
+    same = ("budget", "steps", "hysteresis_only", "mu", "loss", "episodes", "seed", "resume")
+    with training_progress(parsed.steps, parsed.quiet or parsed.hysteresis_only) as watch:
+        result = work(
+            parsed.core,
+            parsed.env,
+            **{name: getattr(parsed, name) for name in same},
+            out=folder,
+            progress=watch,
+            warn=warn,
+            core_options={name: getattr(parsed, name) for name in names},
+            **{"env_kwargs": kwargs, **changes},
+        )
+    out.print(str(result), soft_wrap=True, markup=False)
+    out.print(f"All of it is in {folder}", soft_wrap=True)
 
 
 def compare(args: list[str]) -> None:
@@ -742,6 +816,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train": train,
     "evaluate": evaluate,
     "dial": dial,
+    "smooth": smooth,
     "compare": compare,
     "study": study,
     "report": report,

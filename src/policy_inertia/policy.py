@@ -190,8 +190,10 @@ class Policy:
         """
         return self.replace(hysteresis=tau)
 
-    def at(self, price: float) -> Policy:
+    def at(self, price: Array) -> Policy:
         """The same policy with its dial at another price of switching, from 0 to the largest.
+
+        An array gives each row of a batch its own price.
 
         Between two steps too: the state that `predict` gave goes on with the new policy.
         """
@@ -201,12 +203,12 @@ class Policy:
                 f"{self.method} has no dial: train dial-dqn or dial-sac, or smooth this policy "
                 "with with_hysteresis"
             )
-        if not 0 <= price <= largest * (1 + 1e-6):
+        if not np.all((np.asarray(price) >= 0) & (np.asarray(price) <= largest * (1 + 1e-6))):
             raise InputError(
                 f"the price is {price}: this dial learned prices from 0 to {largest:g}, and says "
                 "nothing about others"
             )
-        return self.replace(params=self._algorithm.at(self.params, min(price, largest)))
+        return self.replace(params=self._algorithm.at(self.params, np.minimum(price, largest)))
 
     def set_to(self, setting: float) -> Policy:
         """The same policy with its knob at `setting`: a price, or a threshold of hysteresis."""

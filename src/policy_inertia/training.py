@@ -46,8 +46,12 @@ def train(
 
 
 def default_folder(config: RunConfig) -> Path:
-    env = config.env.replace("/", "-").replace(":", "-")
-    return Path("runs") / f"{env}-{config.method}-{config.seed}"
+    return default_folder_of(config.env, config.method, config.seed)
+
+
+def default_folder_of(env: str, method: str, seed: int) -> Path:
+    env = env.replace("/", "-").replace(":", "-")
+    return Path("runs") / f"{env}-{method}-{seed}"
 
 
 def run(

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..algorithms import DQNConfig, NestedConfig, SACConfig
+from ..algorithms import DialConfig, DQNConfig, FrozenConfig, NestedConfig
 from ..algorithms.losses import inertia
 from ..algorithms.networks import with_action
 from ..envs import Spaces
@@ -28,11 +28,35 @@ def default_temperature(kind: Kind) -> float:
 
 
 @dataclass(frozen=True)
+class Prices:
+    """A dial's prices of switching: what it is set to, how far it goes, and its unit of values.
+
+    At price lambda values are in units of 1 + `unit` * lambda / `largest`.
+    """
+
+    price: float
+    largest: float
+    unit: float
+
+
+@dataclass(frozen=True)
 class Controller:
-    """mu(s, a_prev): layers over the encoded observation with a_prev's one-hot behind it."""
+    """Layers over the encoded observation, a_prev's one-hot and what is seen of a price.
+
+    With `act` mu they give the pre-activation of mu(s, a_prev), else U(s, a_prev, .), by which a
+    dial's `gate` or its `full` choice goes.
+    """
 
     layers: Layers
     mu0: float
+    act: Literal["mu", "gate", "full"] = "mu"
+    prices: Prices | None = None  # None: one price, `fixed`
+    fixed: float = 0.0
+
+    @property
+    def plain(self) -> bool:
+        """Whether mu is all there is to it: no prices."""
+        return self.act == "mu" and self.prices is None
 
 
 @dataclass(frozen=True)
@@ -55,6 +79,7 @@ class Model:
         """mu(s, a_prev) of a batch; 0 without a controller or a previous action."""
         if self.controller is None:
             return np.zeros(len(obs), np.float32)
+        assert self.controller.plain, "ask the policy"
         encoded = run(encoding(self.spaces), obs)
         x = run(self.controller.layers, with_action(encoded, prev_action, self.n_actions, np))
         return inertia(x[:, 0], self.controller.mu0, np) * (prev_action >= 0)
@@ -62,6 +87,7 @@ class Model:
     def inertia_of_one(self, obs: np.ndarray, prev_action: int) -> float:
         """mu(s, a_prev) of a batch of one that has a previous action, in a few microseconds."""
         assert self.controller is not None
+        assert self.controller.plain, "ask the policy"
         encoded = run(encoding(self.spaces), obs)[0]
         size = len(encoded)
         row = np.zeros((1, size + self.n_actions), np.float32)
@@ -90,17 +116,21 @@ def model_of(policy: Policy) -> Model:
         )
     params, config, controller = policy.params, policy.config, None
     if isinstance(config, NestedConfig):
-        controller = Controller(perceptron(params.pic), config.mu0)
+        controller = _controller(params, config)
         params, config = params.core, config.core
-    if not isinstance(config, DQNConfig | SACConfig):
-        raise InputError(f"{policy.method} has a core of an unknown kind: it cannot be taken apart")
-    kind: Kind = "q" if isinstance(config, DQNConfig) else "logits"
     about = {
         "task": policy.task,
         "env_kwargs": policy.env_kwargs,
         "method": policy.method,
         "config": dataclasses.asdict(policy.config),
+        "calibration": policy.calibration and policy.calibration.to_dict(),
     }
+    if isinstance(config, FrozenConfig):
+        core = policy.spaces.core.model()  # type: ignore[attr-defined]
+        return dataclasses.replace(
+            core, controller=controller, hysteresis=policy.hysteresis, about=about
+        )
+    kind: Kind = "q" if isinstance(config, DQNConfig) else "logits"
     return Model(
         policy.spaces,
         encoding(policy.spaces) + perceptron(params),
@@ -110,3 +140,15 @@ def model_of(policy: Policy) -> Model:
         policy.hysteresis,
         about,
     )
+
+
+def _controller(params: Any, config: NestedConfig[Any]) -> Controller:
+    """The outer half of a nested policy."""
+    if not isinstance(config, DialConfig):
+        return Controller(perceptron(params.pic), config.mu0)
+    prices = None
+    if params.dial is not None:
+        price, largest = float(params.dial.price), float(params.dial.largest)
+        prices = Prices(price, max(largest, float(np.finfo(np.float32).tiny)), config.largest)
+    network = params.pic if config.act == "mu" else params.critic
+    return Controller(perceptron(network), config.mu0, config.act, prices, config.price or 0.0)

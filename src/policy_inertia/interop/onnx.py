@@ -7,7 +7,6 @@ before the file is written.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import os
@@ -24,7 +23,7 @@ from ..runs import versions
 from ..types import InputError
 from .answers import examples, space_of
 from .cores import Core
-from .model import GREEDY, Model, encoding, model_of
+from .model import GREEDY, Model, Prices, encoding, model_of
 from .network import Activation, ChannelsFirst, Conv, Flatten, Layers, Linear, OneHot, Rescale
 from .onnx_core import session
 
@@ -54,10 +53,11 @@ def export(policy: Policy | Core, path: str | os.PathLike[str]) -> Exported:
     """Write one of our policies, or a core whose network is known, as an ONNX file.
 
     Inputs: `observation` (float32 of the env's shape, int64 where it is Discrete) and
-    `previous_action` (int64; -1 at the start of an episode). Outputs: `action` (int64, the most
-    probable one, behind the hysteresis if there is one), `probabilities` and `inertia`. The batch
-    is free. Actions are counted from 0: where the env's begin elsewhere, add `first_action` of the
-    file's metadata.
+    `previous_action` (int64; -1 at the start of an episode); of a dial also `lambda` (float32, one
+    price for all rows or one for each), which may be left out: it is then what the dial was set to.
+    Outputs: `action` (int64, the most probable one, behind the hysteresis if there is one),
+    `probabilities` and `inertia`. The batch is free. Actions are counted from 0: where the env's
+    begin elsewhere, add `first_action` of the file's metadata.
     """
     path = Path(path)
     if path.suffix != ".onnx":
@@ -81,20 +81,27 @@ def compare(
     space = policy.space if isinstance(policy, Core) else space_of(policy.spaces)
     obs = examples(space, n)
     prev = np.random.default_rng(1).integers(-1, policy.spaces.n_actions, n)
+    feed: dict[str, np.ndarray] = {}
     if isinstance(policy, Core):
         acting = policy.acting(obs)
     else:
+        if model.controller is not None and model.controller.prices is not None:
+            feed["lambda"] = _some_prices(model.controller.prices, n)
+            policy = policy.at(feed["lambda"])
         acting = policy.acting(policy.spaces.encode(obs), prev)
     action = acting.log_pi.argmax(1)
     near = nearly_tied(model.scores(obs)) | nearly_tied(acting.scores)
+    if model.controller is not None and model.controller.act == "gate":
+        repeat, follow = prev, acting.log_pi_core.argmax(1)
+        q_repeat, q_follow = (acting.scores[np.arange(n), a] for a in (repeat, follow))
+        near |= (repeat != follow) & (abs(q_repeat - q_follow) <= 1e-5 * (1 + abs(q_follow)))
     if policy.hysteresis is not None:
         gain = acting.scores[np.arange(n), action] - acting.scores[np.arange(n), prev]
         near |= abs(gain - policy.hysteresis) <= 1e-5 * (1 + abs(acting.scores).max(1))
         action = apply_hysteresis(acting.scores, prev, action, policy.hysteresis)
-    feed = obs.astype(np.int64 if policy.spaces.n_states is not None else np.float32)
-    action_there, pi, mu = session(path, data).run(
-        ["action", "probabilities", "inertia"], {"observation": feed, "previous_action": prev}
-    )
+    feed["observation"] = obs.astype(np.int64 if policy.spaces.n_states is not None else np.float32)
+    feed["previous_action"] = prev
+    action_there, pi, mu = session(path, data).run(["action", "probabilities", "inertia"], feed)
     differ = action != action_there
     gaps = np.maximum(abs(np.exp(acting.log_pi) - pi).max(1), abs(acting.mu - mu))
     difference = float(gaps[~near].max(initial=0))
@@ -105,6 +112,12 @@ def compare(
             "actions: nothing was written, so please report it"
         )
     return difference, int(differ.sum())
+
+
+def _some_prices(prices: Prices, n: int) -> np.ndarray:
+    """Prices over a dial's whole range, and what it is set to."""
+    spread = np.random.default_rng(2).choice([0.0, 0.003, 0.1, 0.5, 1.0], n) * prices.largest
+    return np.where(np.arange(n) % 4 == 0, prices.price, spread).astype(np.float32)
 
 
 def nearly_tied(scores: np.ndarray) -> np.ndarray:
@@ -134,16 +147,24 @@ def serialise(model: Model) -> tuple[bytes, int]:
     repeat = graph.add("Equal", column, graph.integers([range(n_actions)]))
     none = graph.add("Less", column, graph.integers([[0]]))
     log_pi = log_core
+    dial = model.controller.prices if model.controller is not None else None
     if model.controller is not None:
-        # a further input of the controller, such as a price, is one more name in this list
         inputs = [
             graph.network(encoding(spaces), "observation"),
             graph.add("Cast", repeat, to=TensorProto.FLOAT),
         ]
+        relative = graph.number(model.controller.fixed)
+        if dial is not None:
+            seen, relative = graph.prices(dial)
+            inputs.append(seen)
         joined = graph.add("Concat", *inputs, axis=1)
         x = graph.network(model.controller.layers, joined)
-        log_pi = scores = graph.log_mixture(x, model.controller.mu0, log_core, repeat, none)
-        mu = graph.inertia(x, model.controller.mu0, none)
+        if model.controller.act == "mu":
+            log_pi = scores = graph.log_mixture(x, model.controller.mu0, log_core, repeat, none)
+            mu = graph.inertia(x, model.controller.mu0, none)
+        else:
+            scores = graph.add("Add", x, graph.add("Mul", relative, inputs[1]))
+            log_pi, mu = graph.dial(model.controller.act, scores, log_core, repeat, none, n_actions)
     else:
         zero = graph.add("Cast", "previous_action", to=TensorProto.FLOAT)
         mu = graph.add("Mul", zero, graph.number(0.0))
@@ -165,6 +186,11 @@ def serialise(model: Model) -> tuple[bytes, int]:
                     "observation", observation, ["batch", *spaces.obs_shape]
                 ),
                 helper.make_tensor_value_info("previous_action", TensorProto.INT64, ["batch"]),
+                *(
+                    [helper.make_tensor_value_info("lambda", TensorProto.FLOAT, ["prices"])]
+                    if dial is not None
+                    else []
+                ),
             ],
             [
                 helper.make_tensor_value_info("action", TensorProto.INT64, ["batch"]),
@@ -184,7 +210,9 @@ def serialise(model: Model) -> tuple[bytes, int]:
         "format": FORMAT,
         **model.about,
         "hysteresis": model.hysteresis,
-        "spaces": dataclasses.asdict(spaces),
+        "price": dial and dial.price,
+        "largest_price": dial and dial.largest,
+        "spaces": spaces.to_dict(),
         "versions": versions() | {"onnx": onnx.__version__},
     }
     helper.set_model_props(
@@ -215,10 +243,10 @@ class _Graph:
         self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
         return output
 
-    def constant(self, value: Any, dtype: Any = np.float32) -> str:
+    def constant(self, value: Any, dtype: Any = np.float32, name: str | None = None) -> str:
         from onnx import numpy_helper
 
-        name = f"constant_{len(self.constants)}"
+        name = name or f"constant_{len(self.constants)}"
         array = np.ascontiguousarray(np.asarray(value, dtype))
         array = array.reshape(np.shape(value))  # ascontiguousarray gives a scalar an axis
         self.constants.append(numpy_helper.from_array(array, name))
@@ -312,6 +340,43 @@ class _Graph:
         share = self.add("Mul", share, self.number((1 - mu0) / 2))
         mu = self.add("Where", none, self.number(0.0), self.add("Add", share, self.number(mu0)))
         return self.add("Squeeze", mu, self.integers([1]))
+
+    def prices(self, dial: Prices) -> tuple[str, str]:
+        """`prices.features` of the input lambda, and lambda in the unit of its values: columns.
+
+        An input with a value of its own may be left out; one price serves a whole batch.
+        """
+        default = self.constant([dial.price], name="lambda")
+        rows = self.add("Expand", default, self.add("Shape", "previous_action"))
+        price = self.add("Unsqueeze", rows, self.integers([1]))
+        x = self.add("Div", price, self.number(dial.largest))
+        logarithm = self.add("Mul", x, self.number(100.0))
+        logarithm = self.add("Log", self.add("Add", logarithm, self.number(1.0)))
+        logarithm = self.add("Div", logarithm, self.number(math.log(101.0)))
+        seen = self.add("Concat", logarithm, self.add("Sqrt", x), x, axis=1)
+        unit = self.add("Add", self.add("Mul", x, self.number(dial.unit)), self.number(1.0))
+        return seen, self.add("Div", price, unit)
+
+    def dial(
+        self, act: str, q: str, log_core: str, repeat: str, none: str, n_actions: int
+    ) -> tuple[str, str]:
+        """The two ways in which a dial acts by its critic: log-probabilities and mu."""
+        best = self.add("ArgMax", q if act == "full" else log_core, axis=1, keepdims=1)
+        chosen = self.as_float(self.add("Equal", best, self.integers([range(n_actions)])))
+        last = self.as_float(repeat)
+        if act == "gate":  # `losses.gate`
+            apart = self.add("Sub", last, chosen)
+            gain = self.add("Mul", q, apart)
+            gain = self.add("ReduceSum", gain, self.integers([1]), keepdims=1)
+            stays = self.add("GreaterOrEqual", gain, self.number(0.0))
+            mu = self.as_float(self.add("And", stays, self.add("Not", none)))
+            chosen = self.add("Add", chosen, self.add("Mul", mu, apart))
+        else:
+            both = self.add("Mul", last, chosen)
+            mu = self.add("ReduceSum", both, self.integers([1]), keepdims=1)
+        others = self.add("Sub", self.number(1.0), chosen)
+        log_pi = self.add("Mul", others, self.number(LOG_ZERO))
+        return log_pi, self.add("Squeeze", mu, self.integers([1]))
 
     def hold(
         self,

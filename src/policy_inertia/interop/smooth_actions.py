@@ -30,17 +30,19 @@ class Filter:
             raise InputError(f"hysteresis is {self.tau}: give a threshold of 0 or more")
         if self.tau is not None and isinstance(controller, Core):
             controller.with_hysteresis(self.tau)  # refuses a core that gives actions alone
-        if controller.spaces != spaces:
+        if controller.spaces.to_dict() != spaces.to_dict():
             raise InputError(
                 f"{controller} acts on {controller.spaces} and the env has {spaces}: put the "
                 "wrapper where the env gives the observations that the controller was trained on"
             )
-        self.model: Model | None = None  # None: the core must be asked as it stands
+        self.model: Model | None = None  # None: the controller must be asked as it stands
         if isinstance(controller, Policy):
-            self.model = model_of(controller)
+            model = None if hasattr(controller.spaces, "core") else model_of(controller)
+            if model is not None and (model.controller is None or model.controller.plain):
+                self.model = model
         elif controller.layers is not None:
             self.model = controller.model()
-        if self.tau is None and (self.model is None or self.model.controller is None):
+        if self.tau is None and not (isinstance(controller, Policy) and controller.nested):
             raise InputError(
                 f"{controller} has no inertia controller: say hysteresis=..., the gain that a new "
                 "action must bring, or give a policy trained with nsac or ndqn"
@@ -56,8 +58,8 @@ class Filter:
             return held
         obs, prev, action = obs[rows], prev[rows], action[rows]
         if self.tau is None:
-            assert self.model is not None
-            mu = self.model.inertia(obs, prev)
+            asked: Any = self.model or self.controller
+            mu = asked.inertia(obs, prev)
             held[rows] = mu >= 0.5 if self.deterministic else self.rng.random(len(mu)) < mu
         else:
             scores, each = self._scores(obs, prev), np.arange(len(rows))
@@ -70,18 +72,20 @@ class Filter:
             return False
         obs = np.asarray(obs)[None]
         if self.tau is None:
-            assert self.model is not None
-            mu = self.model.inertia_of_one(obs, prev)
+            if self.model is not None:
+                mu = self.model.inertia_of_one(obs, prev)
+            else:
+                assert isinstance(self.controller, Policy)
+                mu = float(self.controller.inertia(obs, prev)[0])
             return mu >= 0.5 if self.deterministic else self.rng.random() < mu
         scores = self._scores(obs, [prev])[0]
         return bool(scores[action] - scores[prev] < self.tau)
 
     def _scores(self, obs: np.ndarray, prev: Any) -> np.ndarray:
         """Scores whose differences are those of Q or of log-probabilities."""
-        if self.model is None:
-            assert isinstance(self.controller, Core)
+        if isinstance(self.controller, Core) and self.model is None:
             return self.controller.acting(obs).scores
-        if self.model.controller is None:
+        if self.model is not None and self.model.controller is None:
             scores = self.model.scores(obs)
             hot = self.model.kind == "logits" and self.model.temperature not in (0, 1)
             return scores / self.model.temperature if hot else scores

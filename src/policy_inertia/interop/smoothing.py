@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..algorithms import DialConfig
 from ..checkpoint import FORMAT, claim, write_json
 from ..config import settings
 from ..envs import EnvLike, Envs, episode_seed, name_of
@@ -150,6 +151,7 @@ def smooth(
     controller = None
     if not hysteresis_only:
         _refuse_large(spaces, config.buffer_size)
+        assert isinstance(config.config, DialConfig)
         around = dataclasses.replace(config.config, core=which)
         config = dataclasses.replace(config, config=around)
         folder = folder or default_folder(config)
