@@ -145,17 +145,42 @@ class Seen(Both):
         return ["STAY", "GO"]
 
 
-class Walk(Probe):
-    """A number that wanders; it pays to answer its sign, and it crashes nobody to be late once."""
+class DeadZone(Probe):
+    """A number wanders over five places: at the ends one action each pays, between them any."""
 
     length = 20
+    observation_space = gym.spaces.Box(-2, 2, (1,), np.float32)
 
     def begin(self) -> None:
-        self.at = 0.0
+        self.at = int(self.np_random.integers(-2, 3))
 
     def see(self) -> Any:
-        self.at = float(np.clip(0.9 * self.at + 0.3 * self.np_random.normal(), -1, 1))
+        if self.t:
+            self.at = int(np.clip(self.at + self.np_random.integers(-1, 2), -2, 2))
         return np.array([self.at], np.float32)
 
     def pay(self, action: int) -> float:
-        return 1.0
+        return float(abs(self.at) < 2 or (action == 1) == (self.at > 0))
+
+
+class Lights(Probe):
+    """A light says which action pays, and whoever takes the other crashes sometimes."""
+
+    length = 20
+
+    def see(self) -> Any:
+        self.light = int(self.np_random.integers(2))
+        return np.array([self.light], np.float32)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        right = int(action) == self.light
+        obs, _, over, _, _ = super().step(action)
+        crashed = not right and self.np_random.random() < 0.2
+        return obs, float(right), over or crashed, False, {"crashed": crashed}
+
+
+class Clock(Repeat):
+    """`Repeat`, with the step's parity to be seen: a core that follows it never repeats."""
+
+    def see(self) -> Any:
+        return np.array([self.t % 2], np.float32)

@@ -360,6 +360,8 @@ def smooth(args: list[str]) -> None:
         """The paper's learned inertia instead of a controller for all prices of switching."""
         loss: float = 0.05
         """Share of the core's mean return that smoothness may cost."""
+        warmup: float = 0.2
+        """Share of the steps in which the core is only watched."""
         episodes: int = 100
         """Held-out episodes on which core, hysteresis and controller are compared."""
         seed: int = 0
@@ -379,7 +381,7 @@ def smooth(args: list[str]) -> None:
         env_kwargs: tuple[str, ...] = ()
         """Arguments of the env, such as config.scenario=simple."""
         set: tuple[str, ...] = ()
-        """Further settings of the run, such as envs=16 hidden=[128,128] warmup=20000."""
+        """Further settings of the run, such as envs=16 hidden=[128,128]."""
         quiet: bool = False
         """No progress bar but one line for each evaluation, for log files."""
 
@@ -398,13 +400,14 @@ def smooth(args: list[str]) -> None:
     kwargs = _assigned("--env-kwargs", parsed.env_kwargs)
     folder = parsed.out or default_folder_of(parsed.env, "smooth", parsed.seed)
     names = ("output", "output_name", "temperature", "trust")
-    same = ("budget", "steps", "hysteresis_only", "mu", "loss", "episodes", "seed", "resume")
+    same = ("budget", "steps", "hysteresis_only", "mu", "loss", "warmup", "episodes", "seed")
     with training_progress(parsed.steps, parsed.quiet or parsed.hysteresis_only) as watch:
         result = work(
             parsed.core,
             parsed.env,
             **{name: getattr(parsed, name) for name in same},
             out=folder,
+            resume=parsed.resume,
             progress=watch,
             warn=warn,
             core_options={name: getattr(parsed, name) for name in names},

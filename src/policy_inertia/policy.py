@@ -203,9 +203,11 @@ class Policy:
                 f"{self.method} has no dial: train dial-dqn or dial-sac, or smooth this policy "
                 "with with_hysteresis"
             )
-        if not np.all((np.asarray(price) >= 0) & (np.asarray(price) <= largest * (1 + 1e-6))):
+        inside = (np.asarray(price) >= 0) & (np.asarray(price) <= largest * (1 + 1e-6))
+        if not inside.all():
+            outside = price if np.ndim(price) == 0 else price[~inside][0]
             raise InputError(
-                f"the price is {price}: this dial learned prices from 0 to {largest:g}, and says "
+                f"the price is {outside}: this dial learned prices from 0 to {largest:g}, and says "
                 "nothing about others"
             )
         return self.replace(params=self._algorithm.at(self.params, np.minimum(price, largest)))

@@ -4,7 +4,7 @@ import pytest
 from gymnasium import spaces
 
 from policy_inertia.envs import Envs, Spaces, episode_seed, make_vector
-from policy_inertia.types import InputError
+from policy_inertia.types import InputError, Spec
 from tests import probes
 
 
@@ -146,7 +146,7 @@ def test_nan_is_refused_where_it_appears(where):
 
 def test_box_observations_of_any_shape_become_vectors():
     known = Spaces((2, 3), 4)
-    assert known.spec == (6, 4)
+    assert known.spec == Spec(6, 4)
     obs = np.arange(12).reshape(2, 2, 3)
     assert known.encode(obs).tolist() == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
     np.testing.assert_array_equal(known.decode(known.encode(obs)), obs)

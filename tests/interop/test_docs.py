@@ -1,4 +1,4 @@
-"""What docs/interop.md shows must run as it stands there."""
+"""What docs/interop.md and docs/tutorial.md show must run as it stands there."""
 
 import os
 import re
@@ -10,11 +10,12 @@ import pytest
 
 from policy_inertia.interop.answers import examples
 
-PAGE = Path(__file__).parents[2] / "docs" / "interop.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_python_of_the_page_runs_from_top_to_bottom(tmp_path):
-    code = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S))
+def run(page: str, tmp_path: Path) -> str:
+    """What the Python of a page prints, from top to bottom."""
+    code = "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.S))
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
@@ -23,9 +24,25 @@ def test_python_of_the_page_runs_from_top_to_bottom(tmp_path):
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
-    assert len(re.findall(r"^ *[\d.]+: return", done.stdout, re.M)) == 3
-    assert "random inputs within" in done.stdout
-    assert re.search(r"^return \d+\.0$", done.stdout, re.M)
+    return done.stdout
+
+
+def test_python_of_the_page_runs_from_top_to_bottom(tmp_path):
+    text = run("interop.md", tmp_path)
+    assert len(re.findall(r"^ *[\d.]+: return", text, re.M)) == 3
+    assert "random inputs within" in text
+    assert re.search(r"^return \d+\.0$", text, re.M)
+
+
+def test_python_of_the_tutorial_makes_a_policy_smooth(tmp_path):
+    text = run("tutorial.md", tmp_path)
+    before = re.search(r"switches at (\d+)% of steps", text)
+    after = re.findall(r"Recommended: .* It switches at ([\d.]+) of the steps", text)
+    assert before
+    assert len(after) == 2  # of the filter alone, and with a controller
+    assert all(float(share) <= 0.22 < int(before[1]) / 100 for share in after)
+    assert "random inputs within" in text
+    assert (tmp_path / "smooth" / "recommended.safetensors").exists()
 
 
 def test_sbx_models_answer_through_jax():

@@ -1,5 +1,6 @@
 """Our policies in onnxruntime beside themselves."""
 
+import dataclasses
 import json
 
 import gymnasium as gym
@@ -14,6 +15,7 @@ from policy_inertia.interop.model import Controller, model_of
 from policy_inertia.interop.network import Linear
 from policy_inertia.interop.onnx import nearly_tied
 from policy_inertia.interop.onnx_core import session
+from tests.test_calibration import reaching
 from tests.test_policy import fresh, with_mu
 
 RNG = np.random.default_rng(5)
@@ -127,6 +129,44 @@ def test_file_says_what_it_is_and_what_it_needs(tmp_path):
     assert {"policy-inertia", "numpy", "onnx"} <= set(about["versions"])
 
 
+@pytest.mark.parametrize("method", ["dial-dqn", "dial-sac"])
+@pytest.mark.parametrize("act_by", ["gate", "full", "mu"])
+def test_dial_acts_in_the_file_as_it_does_at_every_price(method, act_by, tmp_path):
+    dial = reaching(fresh(method, act=act_by), 3.0)
+    written = dial.at(0.1).export(tmp_path / "p.onnx")
+    assert written.difference < 1e-5
+    asked = {"observation": OBS, "previous_action": PREV}
+    names = ["action", "inertia"]
+    held = []
+    for price in (None, 0.0, 0.02, 3.0):  # None: left out, so what it was set to
+        policy = dial.at(0.1 if price is None else price)
+        fed = {} if price is None else {"lambda": np.array([price], np.float32)}
+        action, mu = session(written.path).run(names, {**asked, **fed})
+        acting = policy.acting(OBS, PREV)
+        assert (action != acting.log_pi.argmax(1)).mean() < 1e-3  # at ties
+        assert (abs(mu - acting.mu) > 1e-4).mean() < 1e-3
+        held.append((action == PREV)[PREV >= 0].mean())
+    if act_by != "mu":
+        assert held[1] < held[3] == 1.0
+    each = np.array([0.0, 0.02, 3.0, 3.0], np.float32)
+    rows = {name: value[:4] for name, value in asked.items()}
+    mixed = session(written.path).run(names, {**rows, "lambda": each})[0]
+    np.testing.assert_array_equal(mixed, dial.at(each).acting(OBS[:4], PREV[:4]).log_pi.argmax(1))
+
+
+def test_dial_that_learned_nothing_can_be_written(tmp_path):
+    policy = fresh("dial-dqn")
+    assert policy.largest_price == 0
+    assert (ask(policy.export(tmp_path / "p.onnx").path)[0] != act(policy)).mean() < 1e-3
+
+
+def test_dial_of_one_price_has_no_lambda(tmp_path):
+    policy = fresh("dial-dqn", price=0.5)
+    path = policy.export(tmp_path / "p.onnx").path
+    assert [i.name for i in onnx.load(path).graph.input] == ["observation", "previous_action"]
+    assert (ask(path)[0] != act(policy)).mean() < 1e-3
+
+
 def test_same_policy_same_bytes(tmp_path):
     policy = fresh("nsac")
     one, two = (policy.export(tmp_path / f"{n}.onnx").path.read_bytes() for n in "ab")
@@ -146,7 +186,7 @@ def test_graph_that_differs_is_not_written(tmp_path, monkeypatch):
         model = model_of(policy)
         *first, last = model.controller.layers
         last = Linear(last.w, last.b + 0.01)
-        return exporting.dataclasses.replace(model, controller=Controller((*first, last), 0.0))
+        return dataclasses.replace(model, controller=Controller((*first, last), 0.0))
 
     monkeypatch.setattr(exporting, "model_of", wrong)
     with pytest.raises(InputError, match=r"differs from Policy\(nsac .* nothing was written"):

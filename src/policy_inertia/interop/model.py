@@ -148,7 +148,6 @@ def _controller(params: Any, config: NestedConfig[Any]) -> Controller:
         return Controller(perceptron(params.pic), config.mu0)
     prices = None
     if params.dial is not None:
-        price, largest = float(params.dial.price), float(params.dial.largest)
-        prices = Prices(price, max(largest, float(np.finfo(np.float32).tiny)), config.largest)
+        prices = Prices(float(params.dial.price), float(params.dial.largest), config.largest)
     network = params.pic if config.act == "mu" else params.critic
     return Controller(perceptron(network), config.mu0, config.act, prices, config.price or 0.0)

@@ -85,10 +85,11 @@ def compare(
     if isinstance(policy, Core):
         acting = policy.acting(obs)
     else:
+        turned = policy
         if model.controller is not None and model.controller.prices is not None:
             feed["lambda"] = _some_prices(model.controller.prices, n)
-            policy = policy.at(feed["lambda"])
-        acting = policy.acting(policy.spaces.encode(obs), prev)
+            turned = policy.at(feed["lambda"])
+        acting = turned.acting(policy.spaces.encode(obs), prev)
     action = acting.log_pi.argmax(1)
     near = nearly_tied(model.scores(obs)) | nearly_tied(acting.scores)
     if model.controller is not None and model.controller.act == "gate":
@@ -349,7 +350,9 @@ class _Graph:
         default = self.constant([dial.price], name="lambda")
         rows = self.add("Expand", default, self.add("Shape", "previous_action"))
         price = self.add("Unsqueeze", rows, self.integers([1]))
-        x = self.add("Div", price, self.number(dial.largest))
+        # before the first reward the largest price is 0
+        largest = max(dial.largest, float(np.finfo(np.float32).tiny))
+        x = self.add("Div", price, self.number(largest))
         logarithm = self.add("Mul", x, self.number(100.0))
         logarithm = self.add("Log", self.add("Add", logarithm, self.number(1.0)))
         logarithm = self.add("Div", logarithm, self.number(math.log(101.0)))

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..algorithms import DialConfig
 from ..checkpoint import FORMAT, claim, write_json
 from ..config import settings
 from ..envs import EnvLike, Envs, episode_seed, name_of
@@ -134,6 +133,7 @@ def smooth(
             "eval_every": max(steps // 5, 1),
             "buffer_size": min(max(steps, 1_000), 200_000),
             "warmup": int(warmup * steps),
+            "learning_starts": min(1_000, steps // 10),
             **changes,
         },
     )
@@ -151,9 +151,8 @@ def smooth(
     controller = None
     if not hysteresis_only:
         _refuse_large(spaces, config.buffer_size)
-        assert isinstance(config.config, DialConfig)
-        around = dataclasses.replace(config.config, core=which)
-        config = dataclasses.replace(config, config=around)
+        around: Any = config.config
+        config = dataclasses.replace(config, config=dataclasses.replace(around, core=which))
         folder = folder or default_folder(config)
         controller = run(config, folder, env, resume, progress, warn, spaces)
         if controller.calibration is None:  # mu: a filter around it meets the budget
