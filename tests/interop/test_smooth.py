@@ -8,9 +8,9 @@ import pytest
 from policy_inertia import InputError, Policy, evaluate, load_core, smooth
 from policy_inertia.config import settings
 from policy_inertia.envs import episode_seed
-from policy_inertia.interop import SmoothActions, export
+from policy_inertia.interop import SmoothActions, export, network
 from policy_inertia.interop.candidates import Candidate, decide, interval
-from policy_inertia.interop.consulted import Consulted, identity
+from policy_inertia.interop.consulted import Consulted, identity, restore, store
 from policy_inertia.interop.onnx_core import session
 from policy_inertia.interop.smoothing import HELD_OUT
 from policy_inertia.session import EVALUATION, FINAL, TRAINING, Session
@@ -153,6 +153,33 @@ def test_sb3_model_goes_through_to_one_onnx_file(trained, tmp_path):
     assert (action != ours).mean() < 1e-3  # at ties
     assert load_core(loaded, "CartPole-v1").name == result.policy.spaces.core.name
     result.candidates["hysteresis"].policy.export(tmp_path / "h.onnx")
+
+
+def test_layers_of_every_kind_come_back_from_their_arrays():
+    rng = np.random.default_rng(0)
+    layers = (
+        network.Rescale(np.float32(0), np.full(3, 2.0), 5.0),
+        network.ChannelsFirst(),
+        network.Conv(rng.normal(size=(2, 3, 2, 2)), rng.normal(size=(2, 1, 1))[:, 0, 0], 2),
+        network.Activation("Tanh"),
+        network.Flatten(),
+        network.Linear(rng.normal(size=(8, 2)), np.zeros(2)),
+    )
+    arrays, kinds = network.store(layers)
+    again = network.restore(arrays, json.loads(json.dumps(kinds)))
+    obs = rng.normal(size=(5, 4, 4, 3)).astype(np.float32)
+    np.testing.assert_array_equal(network.run(again, obs), network.run(layers, obs))
+    (one,) = network.restore(*network.store((network.OneHot(3, 1),)))
+    assert one == network.OneHot(3, 1)
+
+
+@pytest.mark.parametrize("broken", [{"kind": "system"}, {"layers": [{"kind": "Popen"}]}])
+def test_damaged_core_in_a_file_is_refused(broken, trained, tmp_path):
+    spaces = Consulted.of_core(load_core(trained("DQN", "CartPole-v1")[1], "CartPole-v1"))
+    arrays, known = store(spaces)
+    about = {"core": {**known, **broken}}
+    with pytest.raises(InputError, match="holds a core that cannot be read"):
+        restore(spaces.plain, arrays, about, None, tmp_path / "p")
 
 
 def test_learner_never_asks_the_core():

@@ -284,14 +284,18 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             rest = (u - dial.core_share) / max(1 - dial.core_share, 1e-9)
             params = at(params, prices.draw(np.maximum(rest, 0), np) * params.dial.largest)
         found = apply(params, obs, prev_action, np)
-        core_pi, last = np.exp(found.log_pi_core), one_hot(prev_action, n_actions, np)
-        watched = u[:, None] < 0  # with repetitions: without them there is nothing to compare
-        repeat = dial.noise * last.sum(1, keepdims=True)
+        core_pi = np.exp(found.log_pi_core)
         if act == "mu":  # a sampled policy, as the paper's: it explores by itself
             log_pi = found.log_pi
         else:
             chance = np.where(u < dial.core_share, 1.0, dial.noise)[:, None]
             log_pi = _log((1 - chance) * np.exp(found.log_pi) + chance * core_pi)
+        watched = u[:, None] < 0
+        if not watched.any():
+            return log_pi
+        # the core alone but for repetitions: without them there would be nothing to compare it with
+        last = one_hot(prev_action, n_actions, np)
+        repeat = dial.noise * last.sum(1, keepdims=True)
         return np.where(watched, _log((1 - repeat) * core_pi + repeat * last), log_pi)
 
     def opening(step: int) -> float:

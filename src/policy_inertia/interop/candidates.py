@@ -50,7 +50,7 @@ class Candidate:
                 ("crash_rate", "{:.2f}"),
             )
         ]
-        return f"{self.name:12} {self.setting:>16}  {cells[0]:^22}  {cells[1]:^24}  {cells[2]:^20}"
+        return f"{self.name:12} {self.setting:>18}  {cells[0]:^22}  {cells[1]:^24}  {cells[2]:^20}"
 
     def _cell(self, key: str, style: str) -> str:
         if key not in self.intervals:

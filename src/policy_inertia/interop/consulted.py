@@ -90,6 +90,8 @@ def restore(
             )
         try:
             layers = network.restore(arrays, known["layers"])
+            if known["kind"] not in ("logits", "q"):
+                raise KeyError(known["kind"])
             core = Core(
                 known["name"],
                 spaces,

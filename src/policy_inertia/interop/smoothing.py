@@ -67,7 +67,7 @@ class Smoothed:
         }
 
     def __str__(self) -> str:
-        head = f"{'':12} {'setting':>16}  {'oscillation':^22}  {'return':^24}  {'crashed':^20}"
+        head = f"{'':12} {'setting':>18}  {'oscillation':^22}  {'return':^24}  {'crashed':^20}"
         rows = [str(c) for c in self.candidates.values()]
         note = (
             f"Means and 95% intervals over {self.episodes} held-out episodes of {self.task}, with "
