@@ -73,12 +73,17 @@ def show_calibration(title: str, table: Calibration) -> None:
     out.print(shown)
 
 
+MOST_THRESHOLDS = 3  # of hysteresis that a table on the screen shows
+
+
 def study_tables(experiment: Experiment, rows: Sequence[Row]) -> Iterator[Table]:
     """For each task of an experiment, every policy's figures over seeds, sampled and greedy."""
     from .study.summary import CRASHES, ENDS, OSCILLATION, RETURN, always_greedy, tasks
 
     for task in tasks(experiment):
         here = [r for r in rows if r.task == task]
+        if len({r.hysteresis for r in here}) > 1 + MOST_THRESHOLDS:  # the report shows all
+            here = [r for r in here if r.hysteresis is None]
         told = any(CRASHES.key in r.estimates for r in here)
         measures = (RETURN, OSCILLATION, CRASHES if told else ENDS)
         counts = {len(r.seeds) for r in here}
