@@ -3,6 +3,7 @@
 import pytest
 
 from policy_inertia import InputError, train
+from policy_inertia.runs import RunFolder
 from tests.helpers import SHORT, contents, resume
 
 
@@ -44,3 +45,11 @@ def test_folder_in_use_is_refused(finished):
 def test_place_that_cannot_be_written_is_refused():
     with pytest.raises(InputError, match=r"cannot write /proc/run .*choose another place"):
         train("sac", "CartPole-v1", "/proc/run", **SHORT)
+
+
+def test_kill_while_the_first_file_is_written_leaves_a_folder_that_can_be_used(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".lock").touch()
+    (tmp_path / "run" / ".run.json.1234.new").write_text("{")
+    RunFolder(tmp_path / "run", {}, resume=True).close()
+    assert (tmp_path / "run" / "run.json").exists()

@@ -72,7 +72,8 @@ def claim(path: Path, about: str, kind: str) -> IO[str]:
     `about` is the file that describes what is in it: without it the folder must be empty.
     """
     known = (path / about).exists()
-    if not known and path.is_dir() and any(p.name != ".lock" for p in path.iterdir()):
+    # hidden: the lock, and what a kill left of a file that was being written
+    if not known and path.is_dir() and any(p.name[0] != "." for p in path.iterdir()):
         raise InputError(
             f"{path} is not empty and holds no {kind}: choose another --out, so that nothing in it "
             "is overwritten"
