@@ -38,4 +38,4 @@ def find_study(name: str) -> Study:
         return STUDIES[name]
     if Path(name).suffix == ".toml" or Path(name).exists():
         return load_study(Path(name))
-    raise InputError(f"there is no study '{name}'{nearest(name, STUDIES)}, or give a TOML file")
+    raise InputError(f"'{name}' is no TOML file, and we have no such study{nearest(name, STUDIES)}")
