@@ -531,8 +531,9 @@ def _told(found: Any, with_report: bool = True) -> None:
     """What a study found: on the screen, and as its report."""
     from .study.summary import tabulate
 
+    rows = tabulate(found)
     for experiment in found.experiments:
-        for table in study_tables(experiment, tabulate(found)[experiment.name]):
+        for table in study_tables(experiment, rows[experiment.name]):
             out.print(table)
     for run, error in found.failed:
         warn(f"{run} failed twice: {error}")

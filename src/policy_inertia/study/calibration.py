@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from ..config import RunConfig
 from ..evaluation import evaluate
 from ..session import Session
+from ..sweep import SETTINGS
 from .plan import Run
 
 
@@ -24,7 +25,7 @@ class Pace:
         c = run.config
         evaluations = -(-c.steps // c.eval_every) + 1
         last = c.final_episodes * (2 + 2 * len(run.hysteresis) + 2 * len(run.budgets))
-        last += 17 * c.calibration_episodes if run.budgets else 0
+        last += (SETTINGS + 1) * c.calibration_episodes if run.budgets else 0
         return (
             self.start + c.steps * self.step + self.episode * (evaluations * c.eval_episodes + last)
         )
