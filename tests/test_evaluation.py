@@ -2,8 +2,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from policy_inertia import InputError, evaluate
+from policy_inertia import InputError, evaluate, train
 from policy_inertia.envs import Envs
+from policy_inertia.evaluation import both_ways
 from tests import probes
 from tests.test_policy import fresh, with_mu
 
@@ -97,3 +98,12 @@ def test_env_without_a_time_limit_does_not_evaluate_for_ever(monkeypatch):
     with pytest.raises(InputError, match="has not ended after 50 steps: give the env a time limit"):
         evaluate(policy, Endless, 2)
     assert evaluate(policy, lambda: gym.wrappers.TimeLimit(Endless(), 40), 2).episodes
+
+
+@pytest.mark.parametrize("method", ["dqn", "dial-sac", "sac", "ndqn"])
+def test_policy_that_is_certain_is_evaluated_once_for_both_ways(tmp_path, method):
+    policy = train(method, "CartPole-v1", tmp_path, steps=96, final_episodes=1)
+    found = both_ways(policy, "CartPole-v1", 5, seed=3)
+    for name, greedy in (("sampled", False), ("greedy", True)):
+        assert found[name] == evaluate(policy, "CartPole-v1", 5, 3, greedy).summary()
+    assert policy.certain == (method in ("dqn", "dial-sac"))

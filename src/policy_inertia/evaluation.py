@@ -114,6 +114,16 @@ def evaluate(
     )
 
 
+def both_ways(policy: Policy, *args: Any, **kwargs: Any) -> dict[str, dict[str, Any]]:
+    """`evaluate`'s figures with sampled actions, as the paper has it, and with greedy ones.
+
+    A policy that is always certain does the same in both, so it is evaluated once.
+    """
+    greedy = evaluate(policy, *args, **kwargs, deterministic=True).summary()
+    sampled = greedy if policy.certain else evaluate(policy, *args, **kwargs).summary()
+    return {"sampled": sampled, "greedy": greedy}
+
+
 def _crashed(info: dict[str, Any], i: int) -> bool | None:
     """Whether env i's episode ended in a crash, where the env says so in its info."""
     if "crashed" not in info or not info.get("_crashed", np.ones(i + 1, bool))[i]:

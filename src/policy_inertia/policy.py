@@ -17,6 +17,8 @@ import numpy as np
 from .algorithms import (
     Acting,
     Config,
+    DialConfig,
+    DQNConfig,
     FrozenConfig,
     NestedConfig,
     build,
@@ -143,6 +145,13 @@ class Policy:
     def nested(self) -> bool:
         """Whether an inertia controller is part of the policy."""
         return isinstance(self.config, NestedConfig)
+
+    @property
+    def certain(self) -> bool:
+        """Whether it puts all probability on one action, so that sampling is being greedy."""
+        if isinstance(self.config, DialConfig):
+            return self.config.act != "mu"
+        return isinstance(self.config, DQNConfig)
 
     @property
     def _frozen(self) -> FrozenConfig | None:

@@ -15,7 +15,7 @@ import numpy as np
 from .checkpoint import FORMAT, write_json
 from .config import RunConfig, settings
 from .envs import EnvLike, Envs, Spaces, episode_seed, name_of
-from .evaluation import evaluate
+from .evaluation import both_ways, evaluate
 from .policy import Policy
 from .runs import RunFolder, finite
 from .session import EVALUATION, FINAL, Session
@@ -151,17 +151,10 @@ def _run(
     if policy.price is not None:
         policy = calibrate(policy, slots, config.calibration_episodes, config.seed)
     policy.save(folder.path / "policy.safetensors")
-    result: dict[str, Any] = {
-        name: evaluate(
-            p, slots, config.final_episodes, episode_seed(config.seed, FINAL), greedy
-        ).summary()
-        for name, p, greedy in (
-            ("sampled", policy, False),
-            ("greedy", policy, True),
-            ("core", policy.core(), False),
-        )
-        if name != "core" or policy.nested
-    }
+    last = (slots, config.final_episodes, episode_seed(config.seed, FINAL))
+    result: dict[str, Any] = both_ways(policy, *last)
+    if policy.nested:
+        result["core"] = evaluate(policy.core(), *last).summary()
     if policy.calibration is not None:
         result["calibration"] = policy.calibration.to_dict()
     write_json(folder.path / "result.json", {"format": FORMAT, "step": session.step, **result})

@@ -67,7 +67,7 @@ def measure_afterwards(path: Path, config: Any, kind: str, levels: list[float]) 
     """
     from ..checkpoint import FORMAT, write_json
     from ..envs import episode_seed
-    from ..evaluation import evaluate
+    from ..evaluation import both_ways
     from ..policy import Policy
     from ..session import FINAL
 
@@ -88,12 +88,9 @@ def measure_afterwards(path: Path, config: Any, kind: str, levels: list[float]) 
                 raise
             found[repr(level)] = {"unreachable": str(error)}
         else:
-            found[repr(level)] = {
-                name: evaluate(
-                    made, config.env, config.final_episodes, seed, greedy, config.test_kwargs
-                ).summary()
-                for name, greedy in (("sampled", False), ("greedy", True))
-            }
+            found[repr(level)] = both_ways(
+                made, config.env, config.final_episodes, seed, env_kwargs=config.test_kwargs
+            )
             if kind == "budgets" and policy.calibration is not None:
                 row = policy.calibration.within(level)
                 found[repr(level)]["calibrated_return"] = row.mean_return
