@@ -114,13 +114,21 @@ def evaluate(
     )
 
 
-def both_ways(policy: Policy, *args: Any, **kwargs: Any) -> dict[str, dict[str, Any]]:
+def both_ways(
+    policy: Policy,
+    env: EnvLike | Envs,
+    episodes: int,
+    seed: int,
+    env_kwargs: dict[str, Any] | None = None,
+) -> dict[str, dict[str, Any]]:
     """`evaluate`'s figures with sampled actions, as the paper has it, and with greedy ones.
 
     A policy that is always certain does the same in both, so it is evaluated once.
     """
-    greedy = evaluate(policy, *args, **kwargs, deterministic=True).summary()
-    sampled = greedy if policy.certain else evaluate(policy, *args, **kwargs).summary()
+    greedy = evaluate(policy, env, episodes, seed, True, env_kwargs).summary()
+    if policy.certain:
+        return {"sampled": greedy, "greedy": greedy}
+    sampled = evaluate(policy, env, episodes, seed, False, env_kwargs).summary()
     return {"sampled": sampled, "greedy": greedy}
 
 

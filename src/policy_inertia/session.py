@@ -94,9 +94,7 @@ class Session:
         self.algorithm = build(config.config, self.spec)
         init, act, replay = map(np.random.default_rng, np.random.SeedSequence(config.seed).spawn(3))
         self.learner = Learner(self.algorithm, self.spec, init)
-        self.decisions = Decisions(
-            config.envs, self.spec.obs_dim, config.gamma, config.repeats, config.penalty
-        )
+        self.decisions = Decisions(self.envs.obs, config.gamma, config.repeats, config.penalty)
         self.replay = Replay(config.buffer_size, self.spec.obs_dim)
         self.act_rng, self.replay_rng = act, replay
         self.step = 0  # primitive steps

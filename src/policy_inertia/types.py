@@ -36,6 +36,7 @@ class Spec(NamedTuple):
     obs_dim: int
     n_actions: int
     aside: int = 0  # of obs_dim, the last numbers: a frozen core's answers, which no network sees
+    image: tuple[int, int, int] | None = None  # pixels: channels, height, width
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from policy_inertia.envs.transforms import split
 
 def drive(choices, rewards, ends, repeats, penalty, gamma=0.9):
     """One env through `Decisions`: each step's (reward, end); the transitions, as plain tuples."""
-    decisions = Decisions(1, 1, gamma, repeats, penalty)
+    decisions = Decisions(np.zeros((1, 1), np.float32), gamma, repeats, penalty)
     found, choices = [], iter(choices)
     offered = next(choices)
     for t, (reward, end) in enumerate(zip(rewards, ends, strict=True)):

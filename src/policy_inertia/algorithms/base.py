@@ -12,7 +12,7 @@ from jax import numpy as jnp
 
 from ..types import Array, Transition, Tree
 from . import losses
-from .networks import init_mlp, mlp
+from .networks import Network
 
 
 class Acting(NamedTuple):
@@ -83,39 +83,41 @@ class Critics(NamedTuple):
 
 
 def init_critics(
-    rng: np.random.Generator, sizes: tuple[int, ...], optimiser: optax.GradientTransformation
+    rng: np.random.Generator, network: Network, optimiser: optax.GradientTransformation
 ) -> Critics:
     """Two different critics, and targets that start as their copies."""
-    online = init_mlp(rng, sizes, twins=2)
+    online = network.init(rng, twins=2)
     # copies: a donated state must not hold one buffer twice
     return Critics(online, jax.tree.map(jnp.copy, online), optimiser.init(online))
 
 
 def soft_evaluation(
     critics: Critics,
+    network: Network,
     optimiser: optax.GradientTransformation,
     batch: Transition,
-    inputs: tuple[Array, Array],
+    extras: tuple[Array, Array],
     log_pi_next: Array,
     alpha: Array | float,
     rate: float,
 ) -> tuple[Critics, Array, Array]:
     """One step of soft policy evaluation, of the core (J(theta)) as of the mixed policy
-    (J(vartheta)): the new critics, their smaller value at the first of `inputs`, and the loss.
+    (J(vartheta)): the new critics, their smaller value now, and the loss.
 
-    `inputs` are what the critics see now and at the next step; the targets move by `rate`.
+    `extras` are what the critics see beside the observation now and at the next step, or None; the
+    targets move by `rate`.
     """
-    now, then = inputs
-    next_value = losses.soft_value(log_pi_next, mlp(critics.target, then).min(0), alpha)
+    now, then = (batch.obs, extras[0]), (batch.next_obs, extras[1])
+    next_value = losses.soft_value(log_pi_next, network(critics.target, *then).min(0), alpha)
     y = losses.bellman_target(batch.reward, batch.discount, next_value)
     online, optimiser_state, loss = descend(
         optimiser,
-        lambda online: losses.bellman_residual(mlp(online, now), batch.action, y),
+        lambda online: losses.bellman_residual(network(online, *now), batch.action, y),
         critics.online,
         critics.optimiser,
     )
     target = optax.incremental_update(online, critics.target, rate)
-    return Critics(online, target, optimiser_state), mlp(online, now).min(0), loss
+    return Critics(online, target, optimiser_state), network(online, *now).min(0), loss
 
 
 def plain(log_pi: Array, scores: Array) -> Acting:

@@ -12,7 +12,7 @@ from jax import numpy as jnp
 from ..types import Array, Spec, Transition, Tree, refuse_outside
 from . import losses
 from .base import Acting, Algorithm, adam, descend, plain
-from .networks import init_mlp, mlp
+from .networks import Network
 
 
 @dataclass(frozen=True)
@@ -48,20 +48,21 @@ class DQNState(NamedTuple):
 def dqn(config: DQNConfig, spec: Spec) -> Algorithm:
     """DQN, alone or as the core of a nested algorithm (its policy is then the greedy one)."""
     optimiser = adam(config.learning_rate)
+    network = Network(spec, config.hidden, spec.n_actions)
 
     def init(rng: np.random.Generator) -> DQNState:
-        critic = init_mlp(rng, (spec.obs_dim, *config.hidden, spec.n_actions))
+        critic = network.init(rng)
         # the target is a copy: donated states must not hold one buffer twice
         target = jax.tree.map(jnp.copy, critic)
         return DQNState(critic, target, optimiser.init(critic), jnp.int32(0))
 
     def update(state: DQNState, batch: Transition, due: Array) -> tuple[DQNState, dict[str, Array]]:
         del due  # one part: whenever this is called, it is due
-        next_value = losses.greedy_value(mlp(state.target, batch.next_obs))
+        next_value = losses.greedy_value(network(state.target, batch.next_obs))
         target = losses.bellman_target(batch.reward, batch.discount, next_value)
 
         def loss(critic: Tree) -> Array:
-            return losses.bellman_residual(mlp(critic, batch.obs), batch.action, target)
+            return losses.bellman_residual(network(critic, batch.obs), batch.action, target)
 
         critic, optimiser_state, value = descend(optimiser, loss, state.critic, state.optimiser)
         updates = state.updates + 1
@@ -70,7 +71,7 @@ def dqn(config: DQNConfig, spec: Spec) -> Algorithm:
         return DQNState(critic, new_target, optimiser_state, updates), {"loss": value}
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
-        q = mlp(params, obs, xp)
+        q = network(params, obs, xp=xp)
         return plain(losses.log_greedy(q, xp), q)
 
     def exploration(updates: int) -> float:

@@ -18,7 +18,7 @@ from jax import numpy as jnp
 from ..types import Array, InputError, Spec, Transition, Tree, refuse_outside
 from . import losses, prices
 from .base import Acting, Algorithm, Critics, adam, descend, init_critics, soft_evaluation
-from .networks import init_mlp, mlp, one_hot, with_action
+from .networks import Network, one_hot
 
 CoreConfig = TypeVar("CoreConfig")
 
@@ -125,8 +125,8 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     act = dial.act if dial else "mu"
     refund, fixed = (dial.refund, dial.price or 0.0) if dial else (0.0, 0.0)
     priced = dial is not None and dial.price is None  # for all prices at once
-    width = spec.obs_dim - spec.aside  # what networks see of an observation
-    inputs = width + n_actions + (prices.FEATURES if priced else 0)
+    extra = n_actions + (prices.FEATURES if priced else 0)  # a_prev's one-hot, and a price
+    inertia, value = (Network(spec, config.hidden, n, extra) for n in (1, n_actions))
     warmup = dial.warmup if dial else 0
     optimiser = adam(config.learning_rate)
     pic_optimiser = adam(config.pic_learning_rate)
@@ -134,14 +134,14 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
 
     def init(rng: np.random.Generator) -> NestedState:
         core_state = core.init(rng)  # first: the very core that the same generator gives alone
-        pic = init_mlp(rng, (inputs, *config.hidden, 1), zero_bias=True) if act == "mu" else None
-        critics = init_critics(rng, (inputs, *config.hidden, n_actions), optimiser)
+        pic = inertia.init(rng, zero_bias=True) if act == "mu" else None
+        critics = init_critics(rng, value, optimiser)
         pic_state = None if pic is None else pic_optimiser.init(pic)
         counters = Dial(jnp.float32(0), jnp.uint32(0)) if priced else None
         return NestedState(core_state, pic, critics, pic_state, counters)
 
-    def pre_activation(pic: Tree, s_a: Array, xp: Any = jnp) -> Array:
-        return mlp(pic, s_a, xp)[..., 0]
+    def pre_activation(pic: Tree, obs: Array, seen: Array, xp: Any = jnp) -> Array:
+        return inertia(pic, obs, seen, xp)[..., 0]
 
     def sampled(state: Dial | None, batch: Transition) -> tuple[Array, Any, Any, Any]:
         """A price for each transition, the unit in which its values are learned, what networks
@@ -170,21 +170,23 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             return core.apply(core.acting(state.core), obs, prev_action).log_pi
 
         log_core_next = log_core(batch.next_obs, batch.action)
-        now = with_action(batch.obs[..., :width], batch.prev_action, n_actions)
-        then = with_action(batch.next_obs[..., :width], batch.action, n_actions)
+        now, then = (one_hot(a, n_actions) for a in (batch.prev_action, batch.action))
         if seen is not None:
-            now, then = (jnp.concatenate([s_a, seen], -1) for s_a in (now, then))
+            now, then = (jnp.concatenate([last, seen], -1) for last in (now, then))
 
         if act == "mu":
             log_core_now = log_core(batch.obs, batch.prev_action)
             log_pi_next = losses.log_mixture(
-                pre_activation(state.pic, then), log_core_next, batch.action, config.mu0
+                pre_activation(state.pic, batch.next_obs, then),
+                log_core_next,
+                batch.action,
+                config.mu0,
             )
             cost = prices.charge(price, batch.prev_action, batch.action, refund)
         else:
             # the critics are U: this decision's price is known and no part of them, the next one's
             # is still to be paid
-            u_next = mlp(state.critics.target, then).min(0)
+            u_next = value(state.critics.target, batch.next_obs, then).min(0)
             last = one_hot(batch.action, n_actions)
             q_next = prices.net(u_next, jnp.asarray(price / unit)[..., None], last)
             action_next = choose(q_next, log_core_next, batch.action)[1]
@@ -197,6 +199,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             batch = batch._replace(reward=(batch.reward - cost) / unit)
         critics, q, critic_loss = soft_evaluation(
             state.critics,
+            value,
             optimiser,
             batch,
             (now, then),
@@ -211,7 +214,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
 
         def pic_loss(pic: Tree) -> Array:
             log_pi = losses.log_mixture(
-                pre_activation(pic, now), log_core_now, batch.prev_action, config.mu0
+                pre_activation(pic, batch.obs, now), log_core_now, batch.prev_action, config.mu0
             )
             return losses.soft_policy_loss(log_pi, q, config.temperature)
 
@@ -260,16 +263,16 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     def apply(params: NestedActing, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
         log_core = core.apply(params.core, obs, prev_action, xp).log_pi
         last = one_hot(prev_action, n_actions, xp)
-        parts = [obs[..., :width], last]
+        seen = last
         if params.dial is not None:
-            parts.append(xp.broadcast_to(params.dial.seen, (len(obs), prices.FEATURES)))
-        s_a = xp.concatenate(parts, -1)
+            turned = xp.broadcast_to(params.dial.seen, (len(obs), prices.FEATURES))
+            seen = xp.concatenate([last, turned], -1)
         if act != "mu":
             price = params.dial.relative[..., None] if params.dial else fixed
-            q = prices.net(mlp(params.critic, s_a, xp), price, last)
+            q = prices.net(value(params.critic, obs, seen, xp), price, last)
             mu, action = choose(q, log_core, prev_action, xp)
             return Acting(losses.log_certain(action, n_actions, xp), log_core, mu, q)
-        pre = pre_activation(params.pic, s_a, xp)
+        pre = pre_activation(params.pic, obs, seen, xp)
         log_pi = losses.log_mixture(pre, log_core, prev_action, config.mu0, xp)
         mu = losses.inertia(pre, config.mu0, xp) * (prev_action >= 0)
         return Acting(log_pi, log_core, mu, log_pi)

@@ -1,4 +1,4 @@
-"""Multi-layer perceptrons as plain pytrees.
+"""Networks as plain pytrees: perceptrons, and convolutions before them where there are pixels.
 
 `xp` is the array module, `jax.numpy` or `numpy`: the learner compiles the very functions that
 policies call on the host, where one observation takes microseconds.
@@ -7,12 +7,47 @@ policies call on the host, where one observation takes microseconds.
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jax import numpy as jnp
 
-from ..types import Array, Tree
+from ..types import Array, Spec, Tree
+from .convolution import init_torso, torso, torso_size
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network over a task's observations and, behind the convolutions, `extra` numbers."""
+
+    spec: Spec
+    hidden: tuple[int, ...]
+    outputs: int
+    extra: int = 0
+
+    def init(
+        self, rng: np.random.Generator, twins: int | None = None, zero_bias: bool = False
+    ) -> Tree:
+        """Parameters: a list of layers, under "head" where there is a "torso" of convolutions."""
+        image = self.spec.image
+        size = self.spec.obs_dim - self.spec.aside if image is None else torso_size(image)
+        convolutions = None if image is None else init_torso(rng, image, twins)
+        sizes = (size + self.extra, *self.hidden, self.outputs)
+        head = init_mlp(rng, sizes, twins, zero_bias)
+        return head if convolutions is None else {"torso": convolutions, "head": head}
+
+    def __call__(self, params: Tree, obs: Array, extra: Array = None, xp: Any = jnp) -> Array:
+        """(B, obs_dim) and (B, extra) -> (B, outputs), or (2, B, outputs) for twins."""
+        if self.spec.aside:
+            obs = obs[..., : -self.spec.aside]
+        if self.spec.image is not None:
+            obs = torso(params["torso"], obs, self.spec.image, xp)
+            params = params["head"]
+        if extra is not None:
+            extra = xp.broadcast_to(extra, (*obs.shape[:-1], self.extra))
+            obs = xp.concatenate([obs, extra], axis=-1)
+        return mlp(params, obs, xp)
 
 
 def init_mlp(
@@ -47,11 +82,6 @@ def mlp(params: Tree, x: Array, xp: Any = jnp) -> Array:
 def one_hot(action: Array, n_actions: int, xp: Any = jnp) -> Array:
     """Rows of the identity, and a row of zeros for the null action -1."""
     return (action[..., None] == xp.arange(n_actions)).astype(np.float32)
-
-
-def with_action(obs: Array, prev_action: Array, n_actions: int, xp: Any = jnp) -> Array:
-    """The input of `mu(s, a_prev)` and `Q(s, a_prev, .)`: the observation and a_prev's one-hot."""
-    return xp.concatenate([obs, one_hot(prev_action, n_actions, xp)], axis=-1)
 
 
 def log_softmax(logits: Array, xp: Any = jnp) -> Array:

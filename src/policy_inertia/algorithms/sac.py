@@ -22,7 +22,7 @@ from .base import (
     plain,
     soft_evaluation,
 )
-from .networks import init_mlp, log_softmax, mlp
+from .networks import Network, log_softmax
 
 
 @dataclass(frozen=True)
@@ -62,31 +62,37 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
     """Discrete SAC, alone or as the core of a nested algorithm."""
     optimiser = adam(config.learning_rate)
     target_entropy = config.target_entropy_ratio * math.log(spec.n_actions)
-    sizes = (spec.obs_dim, *config.hidden, spec.n_actions)
+    network = Network(spec, config.hidden, spec.n_actions)
 
     def init(rng: np.random.Generator) -> SACState:
-        actor, critics = init_mlp(rng, sizes), init_critics(rng, sizes, optimiser)
+        actor, critics = network.init(rng), init_critics(rng, network, optimiser)
         log_alpha = jnp.log(jnp.float32(config.temperature))
         return SACState(actor, critics, optimiser.init(actor), log_alpha, optimiser.init(log_alpha))
 
     def update(state: SACState, batch: Transition, due: Array) -> tuple[SACState, dict[str, Array]]:
         del due  # one part: whenever this is called, it is due
         alpha = jnp.exp(state.log_alpha) if config.auto_temperature else config.temperature
-        log_pi_next = log_softmax(mlp(state.actor, batch.next_obs))
-        inputs = batch.obs, batch.next_obs
+        log_pi_next = log_softmax(network(state.actor, batch.next_obs))
         critics, q, critic_loss = soft_evaluation(
-            state.critics, optimiser, batch, inputs, log_pi_next, alpha, config.target_rate
+            state.critics,
+            network,
+            optimiser,
+            batch,
+            (None, None),
+            log_pi_next,
+            alpha,
+            config.target_rate,
         )
         actor, actor_optimiser, actor_loss = descend(
             optimiser,
-            lambda actor: losses.soft_policy_loss(log_softmax(mlp(actor, batch.obs)), q, alpha),
+            lambda actor: losses.soft_policy_loss(log_softmax(network(actor, batch.obs)), q, alpha),
             state.actor,
             state.actor_optimiser,
         )
         state = state._replace(actor=actor, critics=critics, actor_optimiser=actor_optimiser)
         report = {"critic_loss": critic_loss, "actor_loss": actor_loss}
         if config.auto_temperature:
-            log_pi = log_softmax(mlp(actor, batch.obs))
+            log_pi = log_softmax(network(actor, batch.obs))
             log_alpha, alpha_optimiser, report["ent_coef_loss"] = descend(
                 optimiser,
                 lambda log_alpha: losses.temperature_loss(log_alpha, log_pi, target_entropy),
@@ -98,7 +104,7 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
         return state, report
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
-        log_pi = log_softmax(mlp(params, obs, xp), xp)
+        log_pi = log_softmax(network(params, obs, xp=xp), xp)
         return plain(log_pi, log_pi)
 
     return Algorithm(

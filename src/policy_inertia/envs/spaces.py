@@ -11,6 +11,8 @@ import numpy as np
 
 from ..types import Array, InputError, Spec
 
+SMALLEST = 36  # pixels: of less, the convolutions leave nothing
+
 
 @dataclass(frozen=True)
 class Spaces:
@@ -24,6 +26,7 @@ class Spaces:
     first_action: int = 0
     n_states: int | None = None  # for a Discrete observation space: fed as a one-hot
     first_state: int = 0
+    pixels: bool = False  # observations are images of bytes: kept as such, and convolved
 
     @classmethod
     def of(cls, observation_space: gym.Space, action_space: gym.Space, name: str) -> Spaces:
@@ -38,7 +41,8 @@ class Spaces:
             states = (int(observation_space.n), int(observation_space.start))
             return cls((), *actions, *states)
         if isinstance(observation_space, gym.spaces.Box):
-            return cls(tuple(map(int, observation_space.shape)), *actions)
+            shape = tuple(map(int, observation_space.shape))
+            return cls(shape, *actions, pixels=_are_pixels(shape, observation_space.dtype))
         raise InputError(
             f"{name} has observations of {type(observation_space).__name__}: expected Box or "
             "Discrete, so wrap the env in gymnasium.wrappers.FlattenObservation"
@@ -55,16 +59,49 @@ class Spaces:
     @property
     def spec(self) -> Spec:
         size = self.n_states if self.n_states is not None else int(np.prod(self.obs_shape))
-        return Spec(size, self.n_actions)
+        return Spec(size, self.n_actions, image=self._image)
+
+    @property
+    def _image(self) -> tuple[int, int, int] | None:
+        """Channels, height and width, where the channels stand first or last in the env."""
+        if not self.pixels:
+            return None
+        a, b, c = self.obs_shape
+        return (c, a, b) if self.channels_last else (a, b, c)
+
+    @property
+    def channels_last(self) -> bool:
+        return self.pixels and self.obs_shape[2] < self.obs_shape[0]
+
+    @property
+    def dtype(self) -> Any:
+        """Of encoded observations."""
+        return np.uint8 if self.pixels else np.float32
 
     def encode(self, obs: Array) -> np.ndarray:
-        """A batch of observations as float32 vectors (B, obs_dim); always a copy."""
+        """A batch of observations as vectors (B, obs_dim), images with their channels first.
+
+        float32, or bytes for pixels; always a copy.
+        """
         if self.n_states is not None:
             return np.eye(self.n_states, dtype=np.float32)[np.asarray(obs) - self.first_state]
-        return np.array(obs, np.float32).reshape(len(obs), -1)
+        if self.channels_last:
+            obs = np.moveaxis(np.asarray(obs), -1, 1)
+        return np.array(obs, self.dtype, order="C").reshape(len(obs), -1)
 
     def decode(self, vectors: np.ndarray) -> np.ndarray:
         """The inverse of `encode`, for policies that expect the env's own observations."""
         if self.n_states is not None:
             return vectors.argmax(axis=1) + self.first_state
+        if self._image is not None:
+            images = vectors.reshape(len(vectors), *self._image)
+            return np.moveaxis(images, 1, -1) if self.channels_last else images
         return vectors.reshape(len(vectors), *self.obs_shape)
+
+
+def _are_pixels(shape: tuple[int, ...], dtype: Any) -> bool:
+    """Whether the convolutions apply: images of bytes, large enough, channels first or last."""
+    if len(shape) != 3 or dtype != np.uint8:
+        return False
+    small, *sides = sorted(shape)
+    return min(sides) >= SMALLEST and small <= 16 and small in (shape[0], shape[2])

@@ -24,8 +24,13 @@ class Decisions:
     """
 
     def __init__(
-        self, n: int, obs_dim: int, gamma: float, repeats: tuple[int, ...], penalty: float
+        self,
+        obs: np.ndarray,
+        gamma: float,
+        repeats: tuple[int, ...] = (1,),
+        penalty: float = 0.0,
     ) -> None:
+        n = len(obs)
         self.gamma, self.repeats, self.penalty = gamma, repeats, penalty
         self.prev_choice = np.full(n, -1)  # of the decision before this one
         self.prev_action = np.full(n, -1)  # of the primitive step before this one
@@ -33,7 +38,8 @@ class Decisions:
         self.remaining = np.zeros(n, np.int64)
         self.reward = np.zeros(n)
         self.discount = np.ones(n)
-        self.obs = np.zeros((n, obs_dim), np.float32)
+        self.over = np.zeros(n, bool)  # whether the last step ended a decision
+        self.obs = np.zeros_like(obs)
 
     def begin(self, choice: np.ndarray, obs: np.ndarray) -> np.ndarray:
         """Take up `choice` wherever the last decision is over; the primitive actions to take."""
@@ -62,7 +68,7 @@ class Decisions:
         self.discount *= self.gamma
         self.remaining -= 1
         done = terminated | truncated
-        over = (self.remaining == 0) | done
+        self.over = over = (self.remaining == 0) | done
         transitions = Transition(
             obs=self.obs[over],
             prev_action=self.prev_choice[over],

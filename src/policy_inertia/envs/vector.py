@@ -140,7 +140,7 @@ class Envs:
         self.seed_of = seed_of or self.seed_of
         self.episode = np.full(self.n, -1)
         self.actions: list[list[int]] = [[] for _ in range(self.n)]  # of each running episode
-        self.obs = np.zeros((self.n, self.spaces.spec.obs_dim), np.float32)
+        self.obs = np.zeros((self.n, self.spaces.spec.obs_dim), self.spaces.dtype)
         self._reset(np.ones(self.n, bool))
 
     def step(self, actions: np.ndarray) -> Step:
@@ -173,6 +173,8 @@ class Envs:
         self._refuse_nan("observation", self.obs)
 
     def _refuse_nan(self, what: str, values: np.ndarray) -> None:
+        if values.dtype == np.uint8:
+            return
         bad = np.isnan(values.reshape(self.n, -1)).any(axis=1)
         if bad.any():
             i = int(np.flatnonzero(bad)[0])

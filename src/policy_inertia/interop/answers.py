@@ -32,6 +32,8 @@ def space_of(spaces: Spaces) -> gym.Space:
     """A Gymnasium space for observations of which no more is known."""
     if spaces.n_states is not None:
         return gym.spaces.Discrete(spaces.n_states, start=spaces.first_state)
+    if spaces.pixels:
+        return gym.spaces.Box(0, 255, spaces.obs_shape, np.uint8)
     return gym.spaces.Box(-np.inf, np.inf, spaces.obs_shape, np.float32)
 
 

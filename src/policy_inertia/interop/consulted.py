@@ -45,8 +45,13 @@ class Consulted(Spaces):
 
     @property
     def spec(self) -> Spec:
-        size, n_actions, _ = super().spec
-        return Spec(size + 2 * n_actions, n_actions, 2 * n_actions)
+        own = super().spec
+        aside = 2 * own.n_actions
+        return own._replace(obs_dim=own.obs_dim + aside, aside=aside)
+
+    @property
+    def dtype(self) -> Any:
+        return np.float32  # pixels too: numbers that are none stand behind them
 
     def encode(self, obs: Array) -> np.ndarray:
         acting = self.core.acting(obs)

@@ -11,11 +11,11 @@ import numpy as np
 
 from ..algorithms import DialConfig, DQNConfig, FrozenConfig, NestedConfig
 from ..algorithms.losses import inertia
-from ..algorithms.networks import with_action
+from ..algorithms.networks import one_hot
 from ..envs import Spaces
 from ..policy import Policy
-from ..types import InputError
-from .network import Flatten, Layers, OneHot, perceptron, run
+from ..types import InputError, Tree
+from .network import ChannelsFirst, Flatten, Layers, OneHot, convolutions, perceptron, run
 
 Kind = Literal["action", "logits", "probabilities", "q"]
 KINDS: tuple[Kind, ...] = ("action", "logits", "probabilities", "q")
@@ -41,12 +41,13 @@ class Prices:
 
 @dataclass(frozen=True)
 class Controller:
-    """Layers over the encoded observation, a_prev's one-hot and what is seen of a price.
+    """Layers over what `eyes` make of the observation, a_prev's one-hot and features of a price.
 
     With `act` mu they give the pre-activation of mu(s, a_prev), else U(s, a_prev, .), by which a
     dial's `gate` or its `full` choice goes.
     """
 
+    eyes: Layers
     layers: Layers
     mu0: float
     act: Literal["mu", "gate", "full"] = "mu"
@@ -80,15 +81,16 @@ class Model:
         if self.controller is None:
             return np.zeros(len(obs), np.float32)
         assert self.controller.plain, "ask the policy"
-        encoded = run(encoding(self.spaces), obs)
-        x = run(self.controller.layers, with_action(encoded, prev_action, self.n_actions, np))
+        encoded = run(self.controller.eyes, obs)
+        last = one_hot(prev_action, self.n_actions, np)
+        x = run(self.controller.layers, np.concatenate([encoded, last], axis=1))
         return inertia(x[:, 0], self.controller.mu0, np) * (prev_action >= 0)
 
     def inertia_of_one(self, obs: np.ndarray, prev_action: int) -> float:
         """mu(s, a_prev) of a batch of one that has a previous action, in a few microseconds."""
         assert self.controller is not None
         assert self.controller.plain, "ask the policy"
-        encoded = run(encoding(self.spaces), obs)[0]
+        encoded = run(self.controller.eyes, obs)[0]
         size = len(encoded)
         row = np.zeros((1, size + self.n_actions), np.float32)
         row[0, :size] = encoded
@@ -100,11 +102,14 @@ class Model:
         return self.spaces.n_actions
 
 
-def encoding(spaces: Spaces) -> Layers:
-    """`Spaces.encode` as layers."""
+def layers_of(spaces: Spaces, params: Tree) -> tuple[Layers, Layers]:
+    """One of our own networks as layers: up to where a controller adds its inputs, and the rest."""
     if spaces.n_states is not None:
-        return (OneHot(spaces.n_states, spaces.first_state),)
-    return (Flatten(),)
+        return (OneHot(spaces.n_states, spaces.first_state),), perceptron(params)
+    if not spaces.pixels:
+        return (Flatten(),), perceptron(params)
+    first = (ChannelsFirst(),) if spaces.channels_last else ()
+    return first + convolutions(params["torso"]), perceptron(params["head"])
 
 
 def model_of(policy: Policy) -> Model:
@@ -116,7 +121,7 @@ def model_of(policy: Policy) -> Model:
         )
     params, config, controller = policy.params, policy.config, None
     if isinstance(config, NestedConfig):
-        controller = _controller(params, config)
+        controller = _controller(policy.spaces, params, config)
         params, config = params.core, config.core
     about = {
         "task": policy.task,
@@ -133,7 +138,7 @@ def model_of(policy: Policy) -> Model:
     kind: Kind = "q" if isinstance(config, DQNConfig) else "logits"
     return Model(
         policy.spaces,
-        encoding(policy.spaces) + perceptron(params),
+        sum(layers_of(policy.spaces, params), ()),
         kind,
         default_temperature(kind),
         controller,
@@ -142,12 +147,12 @@ def model_of(policy: Policy) -> Model:
     )
 
 
-def _controller(params: Any, config: NestedConfig[Any]) -> Controller:
+def _controller(spaces: Spaces, params: Any, config: NestedConfig[Any]) -> Controller:
     """The outer half of a nested policy."""
     if not isinstance(config, DialConfig):
-        return Controller(perceptron(params.pic), config.mu0)
+        return Controller(*layers_of(spaces, params.pic), config.mu0)
     prices = None
     if params.dial is not None:
         prices = Prices(float(params.dial.price), float(params.dial.largest), config.largest)
-    network = params.pic if config.act == "mu" else params.critic
-    return Controller(perceptron(network), config.mu0, config.act, prices, config.price or 0.0)
+    network = layers_of(spaces, params.pic if config.act == "mu" else params.critic)
+    return Controller(*network, config.mu0, config.act, prices, config.price or 0.0)

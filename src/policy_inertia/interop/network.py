@@ -14,6 +14,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from ..algorithms.convolution import LAYERS
 from ..algorithms.networks import one_hot
 from ..types import Tree
 
@@ -53,6 +54,11 @@ class ChannelsFirst:
 
 
 @dataclass(frozen=True)
+class ChannelsLast:
+    """(B, C, H, W) -> (B, H, W, C)."""
+
+
+@dataclass(frozen=True)
 class Rescale:
     """(x - mean) / std, kept within +-clip: VecNormalize, or an image's division by 255."""
 
@@ -69,7 +75,7 @@ class OneHot:
     first: int = 0
 
 
-Layer = Linear | Conv | Activation | Flatten | ChannelsFirst | Rescale | OneHot
+Layer = Linear | Conv | Activation | Flatten | ChannelsFirst | ChannelsLast | Rescale | OneHot
 Layers = tuple[Layer, ...]
 
 # they may write into their argument, which is the output of a layer and nobody else's
@@ -103,6 +109,8 @@ def run(layers: Layers, x: Any) -> np.ndarray:
                 x = _convolve(layer, np.asarray(x, np.float32))
             case ChannelsFirst():
                 x = np.moveaxis(x, -1, 1)
+            case ChannelsLast():
+                x = np.moveaxis(x, 1, -1)
             case OneHot():
                 x = one_hot(np.asarray(x) - layer.first, layer.n, np)
     return x
@@ -115,6 +123,17 @@ def perceptron(params: Tree) -> Layers:
         w, b = np.asarray(layer["w"]), np.asarray(layer["b"])
         layers += [Linear(w, b.reshape(-1)), Activation("ReLU")]
     return tuple(layers[:-1])
+
+
+def convolutions(params: Tree) -> Layers:
+    """Our convolutions (see `algorithms.convolution`) over images of bytes, channels first."""
+    layers: list[Layer] = [Rescale(np.zeros((), np.float32), np.full((), 255, np.float32))]
+    for layer, (filters, kernel, stride) in zip(params, LAYERS, strict=True):
+        w, blocks = np.asarray(layer["w"]), kernel // stride
+        w = w.reshape(blocks, blocks, stride, stride, -1, filters)
+        w = w.transpose(5, 4, 0, 2, 1, 3).reshape(filters, -1, kernel, kernel)
+        layers += [Conv(w, np.asarray(layer["b"]).reshape(-1), stride), Activation("ReLU")]
+    return (*layers, ChannelsLast(), Flatten())
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:

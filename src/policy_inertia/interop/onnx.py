@@ -23,8 +23,18 @@ from ..runs import versions
 from ..types import InputError
 from .answers import examples, space_of
 from .cores import Core
-from .model import GREEDY, Model, Prices, encoding, model_of
-from .network import Activation, ChannelsFirst, Conv, Flatten, Layers, Linear, OneHot, Rescale
+from .model import GREEDY, Model, Prices, model_of
+from .network import (
+    Activation,
+    ChannelsFirst,
+    ChannelsLast,
+    Conv,
+    Flatten,
+    Layers,
+    Linear,
+    OneHot,
+    Rescale,
+)
 from .onnx_core import session
 
 OPSET, IR = 13, 7
@@ -151,7 +161,7 @@ def serialise(model: Model) -> tuple[bytes, int]:
     dial = model.controller.prices if model.controller is not None else None
     if model.controller is not None:
         inputs = [
-            graph.network(encoding(spaces), "observation"),
+            graph.network(model.controller.eyes, "observation"),
             graph.add("Cast", repeat, to=TensorProto.FLOAT),
         ]
         relative = graph.number(model.controller.fixed)
@@ -271,6 +281,8 @@ class _Graph:
                     x = self.add("Flatten", x, axis=1)
                 case ChannelsFirst():
                     x = self.add("Transpose", x, perm=[0, 3, 1, 2])
+                case ChannelsLast():
+                    x = self.add("Transpose", x, perm=[0, 2, 3, 1])
                 case Conv():
                     strides = [layer.stride, layer.stride]
                     w, b = self.constant(layer.w), self.constant(layer.b)

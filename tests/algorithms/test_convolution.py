@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from jax import lax
+from jax import numpy as jnp
+
+from policy_inertia import InputError
+from policy_inertia.algorithms.convolution import init_torso, torso, torso_size
+from policy_inertia.algorithms.networks import Network
+from policy_inertia.interop.network import convolutions, run
+from policy_inertia.types import Spec
+
+ATARI = (4, 84, 84)
+
+
+def pixels(image, n=3):
+    return np.random.default_rng(1).integers(0, 256, (n, int(np.prod(image))), dtype=np.uint8)
+
+
+def by_xla(params, x, image):
+    """XLA's own convolutions with the same kernels, as an independent computation."""
+    x = jnp.asarray(x.reshape(-1, *image), jnp.float32) / 255
+    for layer in convolutions(params)[1:-2:2]:
+        strides = (layer.stride, layer.stride)
+        y = lax.conv(x, jnp.asarray(layer.w), strides, "VALID", precision="highest")
+        x = jnp.maximum(y + layer.b[:, None, None], 0)
+    return np.asarray(x.transpose(0, 2, 3, 1).reshape(len(x), -1))
+
+
+@pytest.mark.parametrize("image", [ATARI, (1, 36, 40), (3, 51, 37)])
+@pytest.mark.parametrize("xp", [np, jnp])
+def test_torso_is_three_convolutions(image, xp):
+    params = init_torso(np.random.default_rng(0), image)
+    x = pixels(image)
+    found = torso(params, xp.asarray(x), image, xp)
+    assert found.shape == (3, torso_size(image))
+    np.testing.assert_allclose(found, by_xla(params, x, image), atol=1e-5)
+    np.testing.assert_allclose(run(convolutions(params), x.reshape(-1, *image)), found, atol=1e-5)
+
+
+def test_sizes_of_the_papers_table():
+    assert torso_size(ATARI) == 7 * 7 * 64
+    network = Network(Spec(4 * 84 * 84, 6, image=ATARI), (512,), 1, extra=6)
+    params = network.init(np.random.default_rng(0))
+    shapes = [layer["w"].shape for layer in (*params["torso"], *params["head"])]
+    assert shapes == [
+        (8 * 8 * 4, 32),
+        (4 * 4 * 32, 64),
+        (3 * 3 * 64, 64),
+        (7 * 7 * 64 + 6, 512),  # the one-hot of a_prev is joined after the convolutions
+        (512, 1),
+    ]
+
+
+def test_twins_are_two_networks():
+    network = Network(Spec(4 * 84 * 84, 2, image=ATARI), (16,), 2, extra=3)
+    params = network.init(np.random.default_rng(0), twins=2)
+    x, extra = pixels(ATARI), np.random.default_rng(2).normal(size=(3, 3)).astype(np.float32)
+    both = network(params, x, extra)
+    for i in range(2):
+        one = {
+            part: [{k: v[i] for k, v in layer.items()} for layer in layers]
+            for part, layers in params.items()
+        }
+        np.testing.assert_allclose(both[i], network(one, x, extra, np), atol=1e-5)
+    assert abs(both[0] - both[1]).max() > 1e-3
+
+
+def test_weights_are_as_wide_as_pytorchs():
+    first = init_torso(np.random.default_rng(0), ATARI)[0]
+    assert 0.9 / 16 < abs(first["w"]).max() <= 1 / 16
+
+
+def test_too_small_an_image_is_refused():
+    with pytest.raises(InputError, match="too small for the convolutions"):
+        torso_size((4, 35, 84))
