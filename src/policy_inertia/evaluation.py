@@ -14,6 +14,7 @@ from .policy import Policy
 from .types import InputError
 
 LONGEST = 100_000  # steps of an episode; one that goes on has no time limit
+AT_ONCE = 10_000_000  # numbers of observations that a controller is asked about together
 
 
 class Predictor(Protocol):
@@ -84,11 +85,11 @@ def evaluate(
     finished: dict[int, Episode] = {}
     reward = np.zeros(envs.n)
     state, previous = None, np.full(envs.n, -1)
-    seen: list[tuple[np.ndarray, np.ndarray]] = []
+    said = _Said(policy, envs.spaces)
     while len(finished) < episodes:
         numbers = np.array([handed[key] for key in enumerate(envs.episode.tolist())])
         asked = numbers < episodes  # the envs that are done go on with episodes that do not count
-        seen.append((envs.obs[asked], previous[asked]))
+        said.about(envs.obs[asked], previous[asked])
         taken = list(envs.actions)  # before a reset renews them
         if max(map(len, taken)) >= LONGEST:
             raise InputError(
@@ -109,9 +110,7 @@ def evaluate(
         previous = np.where(step.done, -1, actions)
     if envs is not env:
         envs.close()
-    return Evaluation(
-        [finished[k] for k in range(episodes)], *_controller(policy, seen, envs.spaces)
-    )
+    return Evaluation([finished[k] for k in range(episodes)], *said.all())
 
 
 def both_ways(
@@ -139,17 +138,41 @@ def _crashed(info: dict[str, Any], i: int) -> bool | None:
     return bool(info["crashed"][i])
 
 
-def _controller(
-    policy: Predictor, seen: list[tuple[np.ndarray, np.ndarray]], spaces: Spaces
-) -> tuple[np.ndarray, np.ndarray]:
-    """mu, and mixed minus core switch probability, at every step with a previous action."""
-    if not (isinstance(policy, Policy) and policy.nested):
-        return np.zeros(0), np.zeros(0)
-    obs, previous = (np.concatenate(part) for part in zip(*seen, strict=True))
-    obs, previous = obs[previous >= 0], previous[previous >= 0]
-    if policy.spaces != spaces:  # it adds something to the observations
-        obs = policy.spaces.encode(spaces.decode(obs))
-    acting = policy.acting(obs, previous)
-    rows = np.arange(len(previous))
-    gap = np.exp(acting.log_pi_core[rows, previous]) - np.exp(acting.log_pi[rows, previous])
-    return acting.mu, gap
+class _Said:
+    """What a controller says on the way: asked of many steps at once, and of not too many."""
+
+    def __init__(self, policy: Predictor, spaces: Spaces) -> None:
+        self.policy = policy if isinstance(policy, Policy) and policy.nested else None
+        self.spaces = spaces
+        self.steps: list[tuple[np.ndarray, np.ndarray]] = []
+        self.numbers = 0
+        self.found: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def about(self, obs: np.ndarray, previous: np.ndarray) -> None:
+        """One step of some envs; without a previous action there is nothing to say."""
+        if self.policy is None:
+            return
+        self.steps.append((obs[previous >= 0], previous[previous >= 0]))
+        self.numbers += obs.size
+        if self.numbers > AT_ONCE:
+            self._ask()
+
+    def _ask(self) -> None:
+        assert self.policy is not None
+        obs, previous = (np.concatenate(part) for part in zip(*self.steps, strict=True))
+        self.steps, self.numbers = [], 0
+        if self.policy.spaces != self.spaces:  # it adds something to the observations
+            obs = self.policy.spaces.encode(self.spaces.decode(obs))
+        acting = self.policy.acting(obs, previous)
+        rows = np.arange(len(previous))
+        gap = np.exp(acting.log_pi_core[rows, previous]) - np.exp(acting.log_pi[rows, previous])
+        self.found.append((acting.mu, gap))
+
+    def all(self) -> tuple[np.ndarray, np.ndarray]:
+        """mu, and mixed minus core switch probability, at every step with a previous action."""
+        if self.steps:
+            self._ask()
+        if not self.found:
+            return np.zeros(0), np.zeros(0)
+        mu, gap = (np.concatenate(part) for part in zip(*self.found, strict=True))
+        return mu, gap
