@@ -42,6 +42,7 @@ HELP = """\
   policy-inertia compare dqn sac nsac --env CartPole-v1   methods side by side, over seeds
   policy-inertia study paper                              the paper's experiments, or your own
   policy-inertia report runs/paper                        a study as one HTML file
+  policy-inertia matched runs/frontier                    its methods at the same oscillation
   policy-inertia record runs/CartPole-v1-nsac-0           an episode as a GIF, with actions and mu
   policy-inertia theory                                   the paper's theorems, on exact MDPs
   policy-inertia export runs/CartPole-v1-nsac-0           one ONNX file for other programs
@@ -596,6 +597,38 @@ def report(args: list[str]) -> None:
     _report(collect(parsed.folder), path, not parsed.no_inspect, parsed.statistic)
 
 
+def matched(args: list[str]) -> None:
+    """Compare a study's methods at the same oscillation."""
+
+    @dataclass(frozen=True)
+    class Matched:
+        study: tyro.conf.Positional[Path]
+        """The folder of a study with budgets, or the records.csv that this command wrote of it."""
+        out: Path | None = None
+        """Where to keep the records. Default: records.csv in the study's folder."""
+
+    parsed = _parse(
+        Matched,
+        args,
+        "matched",
+        "Print what every method of a study returns, and how often it crashes, within the same "
+        "budgets of oscillation: means and 95% t-intervals over seeds, as Markdown. Then each dial "
+        "minus the best rival, paired by seed.",
+    )
+    from .study import collect
+    from .study import matched as m
+
+    if parsed.study.is_dir():
+        kept = m.records(collect(parsed.study))
+        m.write_records(parsed.out or parsed.study / "records.csv", kept)
+    else:
+        kept = m.read_records(parsed.study)
+    rows = m.matched(kept)
+    for way in m.WAYS:
+        print(m.markdown(rows, way))
+        print(m.verdicts(rows, way) + "\n")
+
+
 def _report(found: Any, path: Path, inspect: bool = True, statistic: Any = "iqm") -> None:
     from .study.report import write
 
@@ -824,6 +857,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "compare": compare,
     "study": study,
     "report": report,
+    "matched": matched,
     "record": record,
     "theory": theory,
     "export": export,

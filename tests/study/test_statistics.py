@@ -11,6 +11,7 @@ from policy_inertia.study.statistics import (
     iqm,
     leaders,
     mean_and_half_deviation,
+    mean_and_t_interval,
     probability_of_improvement,
 )
 
@@ -54,6 +55,14 @@ def test_iqm_by_hand():
 def test_iqm_is_scipys_trimmed_mean(n):
     values = np.random.default_rng(n).normal(size=(4, n))
     assert iqm(values) == pytest.approx(stats.trim_mean(values, 0.25, axis=1))
+
+
+def test_students_interval_is_scipys_and_keeps_the_worst_seed():
+    values = [0.0, 0.1, 0.0, 1.0, 0.2]
+    found = mean_and_t_interval(values)
+    low, high = stats.ttest_1samp(values, 0).confidence_interval()
+    assert (found.value, found.low, found.high) == pytest.approx((0.26, low, high))
+    assert mean_and_t_interval([2.0]).low is None
 
 
 def test_interval_of_two_seeds_by_hand():

@@ -1,0 +1,270 @@
+"""Methods at the same oscillation: what each returns, and how often it crashes, within a budget.
+
+A record is one run held to one budget, with greedy or with sampled actions. Records are all that
+the tables need, and small enough to be kept.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Literal
+
+from ..checkpoint import write_file
+from ..types import InputError
+from .results import Results
+from .statistics import Estimate, mean_and_t_interval
+
+Way = Literal["greedy", "sampled"]
+WAYS: tuple[Way, ...] = ("greedy", "sampled")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run at one budget; without figures where its calibration found no setting for it."""
+
+    task: str
+    label: str
+    method: str
+    seed: int
+    budget: float
+    way: Way
+    calibrated_return: float | None = None  # of the setting, on the episodes that chose it
+    oscillation_ratio: float | None = None
+    mean_return: float | None = None
+    crash_rate: float | None = None
+
+
+def records(results: Results) -> list[Record]:
+    """Everything that a study measured within budgets."""
+    found = []
+    for experiment in results.experiments:
+        for s in experiment.series:
+            for budget, entries in s.budgets.items():
+                for seed, entry in zip(s.seeds, entries, strict=True):
+                    for way in WAYS:
+                        r = Record(s.task, s.label, s.method, seed, budget, way)
+                        if way in entry:
+                            figures = entry[way]
+                            r = dataclasses.replace(
+                                r,
+                                calibrated_return=entry["calibrated_return"],
+                                oscillation_ratio=figures["oscillation_ratio"],
+                                mean_return=figures["return"],
+                                crash_rate=figures["crash_rate"],
+                            )
+                        found.append(r)
+    if not found:
+        raise InputError(
+            f"{results.folder} has no run that was held to a budget: give its experiments "
+            "'budgets = [0.05, 0.1]' and run the study again"
+        )
+    return found
+
+
+def write_records(path: Path, kept: Iterable[Record]) -> None:
+    text = StringIO()
+    names = [f.name for f in dataclasses.fields(Record)]
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    for r in kept:
+        row = dataclasses.asdict(r)
+        writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
+    write_file(path, text.getvalue().encode())
+
+
+def read_records(path: Path) -> list[Record]:
+    """What `write_records` wrote."""
+
+    def number(text: str) -> float | None:
+        return float(text) if text else None
+
+    try:
+        with open(path, newline="") as file:
+            return [
+                Record(
+                    row["task"],
+                    row["label"],
+                    row["method"],
+                    int(row["seed"]),
+                    float(row["budget"]),
+                    "greedy" if row["way"] == "greedy" else "sampled",
+                    *(number(row[f.name]) for f in dataclasses.fields(Record)[6:]),
+                )
+                for row in csv.DictReader(file)
+            ]
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} holds no records of budgets ({error!r}): give a study's folder, or the "
+            "records.csv that this command wrote"
+        ) from error
+
+
+@dataclass(frozen=True)
+class Matched:
+    """A method at a budget: over the seeds that can keep it, by seed."""
+
+    task: str
+    method: str
+    budget: float
+    way: Way
+    seeds: int
+    kept: dict[int, Record]
+
+    def estimate(self, figure: str) -> Estimate | None:
+        """The mean of `mean_return`, `crash_rate` or `oscillation_ratio` over seeds.
+
+        Not the interquartile mean: a seed that crashes all the time is not to be left out.
+        """
+        values = [getattr(r, figure) for r in self.kept.values()]
+        return mean_and_t_interval(values) if values and None not in values else None
+
+
+def matched(kept: Sequence[Record]) -> list[Matched]:
+    """Every method at every budget, greedy and sampled.
+
+    The sizes of a penalty are one method: seed by seed, the one whose return is best in
+    calibration. So what is reported had no part in the choice.
+    """
+    groups: dict[tuple[str, str, float, Way], list[Record]] = {}
+    for r in kept:
+        name = r.method if r.method.endswith("-ip") else r.label
+        groups.setdefault((r.task, name, r.budget, r.way), []).append(r)
+    found = []
+    for (task, name, budget, way), group in groups.items():
+        labels = len({r.label for r in group})
+        by_seed = {s: [r for r in group if r.seed == s] for s in sorted({r.seed for r in group})}
+        by_seed = {s: sizes for s, sizes in by_seed.items() if len(sizes) == labels}
+        reached = {
+            s: [(r.calibrated_return, r) for r in sizes if r.calibrated_return is not None]
+            for s, sizes in by_seed.items()
+        }
+        best = {s: max(c, key=lambda pair: pair[0])[1] for s, c in reached.items() if c}
+        found.append(Matched(task, name, budget, way, len(by_seed), best))
+    return found
+
+
+@dataclass(frozen=True)
+class Versus:
+    """Ours minus the best rival, paired by seed: at one task and budget.
+
+    The rival is the one with the highest return there, as if one could have known: so ties are in
+    its favour. `lower_crashes` compares with the rival that crashes least.
+    """
+
+    ours: Matched
+    rival: Matched
+    safest: Matched | None
+    mean_return: Estimate
+    crash_rate: Estimate | None
+    lower_crashes: Estimate | None
+
+
+def versus(rows: Sequence[Matched], ours: Matched) -> Versus | None:
+    """`ours` beside the rivals, which are no dials; None where either side reaches nothing.
+
+    A rival counts where at least as many of its seeds keep the budget as of ours.
+    """
+    rivals = [
+        m
+        for m in rows
+        if (m.task, m.budget, m.way) == (ours.task, ours.budget, ours.way)
+        and not m.method.startswith("dial")
+        and len(m.kept) >= len(ours.kept)
+        and m.kept.keys() & ours.kept.keys()
+    ]
+    if not rivals:
+        return None
+    rival = max(rivals, key=lambda m: _value(m, "mean_return"))
+    told = [m for m in rivals if m.estimate("crash_rate") is not None]
+    safest = min(told, key=lambda m: _value(m, "crash_rate")) if told else None
+    return Versus(
+        ours,
+        rival,
+        safest,
+        difference(ours, rival, "mean_return"),
+        difference(ours, rival, "crash_rate") if told else None,
+        difference(ours, safest, "crash_rate") if safest else None,
+    )
+
+
+def _value(m: Matched, figure: str) -> float:
+    found = m.estimate(figure)
+    return float("-inf") if found is None else found.value
+
+
+def difference(ours: Matched, theirs: Matched, figure: str) -> Estimate:
+    """The mean of ours minus theirs over the seeds that both have."""
+    both = [s for s in ours.kept if s in theirs.kept]
+    values = [getattr(ours.kept[s], figure) - getattr(theirs.kept[s], figure) for s in both]
+    return mean_and_t_interval(values)
+
+
+def markdown(rows: Sequence[Matched], way: Way) -> str:
+    """A table for each task: methods down, budgets across."""
+    shown = [m for m in rows if m.way == way]
+    budgets = sorted({m.budget for m in shown})
+    lines = []
+    for task in dict.fromkeys(m.task for m in shown):
+        lines += [f"**{task}**, {way} actions", ""]
+        lines += [
+            f"| | {' | '.join(f'ξ ≤ {b:g}' for b in budgets)} |",
+            "|---" * (len(budgets) + 1) + "|",
+        ]
+        here = [m for m in shown if m.task == task]
+        for method in dict.fromkeys(m.method for m in here):
+            cells = {m.budget: _cell(m) for m in here if m.method == method}
+            lines.append(f"| {method} | {' | '.join(cells.get(b, '') for b in budgets)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(m: Matched) -> str:
+    if not m.kept:
+        return "–"
+    parts = [_told(m.estimate("mean_return"), ".1f"), _told(m.estimate("crash_rate"), ".2f")]
+    few = f" ({len(m.kept)} of {m.seeds})" if len(m.kept) < m.seeds else ""
+    return " / ".join(p for p in parts if p) + few
+
+
+def _told(e: Estimate | None, style: str) -> str:
+    if e is None:
+        return ""
+    return f"{e.value:{style}}" + ("" if e.high is None else f" ± {e.high - e.value:{style}}")
+
+
+def verdicts(rows: Sequence[Matched], way: Way) -> str:
+    """A line for every dial at every budget that it keeps: ours minus the best rival."""
+    lines = [
+        "| | | budget | best rival | return | crash rate | safest rival | crash rate |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for m in rows:
+        against = versus(rows, m) if m.way == way and m.method.startswith("dial") else None
+        if against is None:
+            continue
+        safest = against.safest.method if against.safest else ""
+        cells = (
+            m.task,
+            m.method,
+            f"{m.budget:g}",
+            against.rival.method,
+            _signed(against.mean_return, ".2f"),
+            _signed(against.crash_rate, ".3f"),
+            safest,
+            _signed(against.lower_crashes, ".3f"),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _signed(e: Estimate | None, style: str) -> str:
+    """A difference with its interval; bold where that leaves 0 out."""
+    if e is None or e.low is None or e.high is None:
+        return "" if e is None else f"{e.value:+{style}}"
+    text = f"{e.value:+{style}} [{e.low:+{style}}, {e.high:+{style}}]"
+    return f"**{text}**" if e.low > 0 or e.high < 0 else text
