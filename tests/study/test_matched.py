@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from policy_inertia import InputError
-from policy_inertia.cli import main
+from policy_inertia import InputError, cli
 from policy_inertia.study import Results
 from policy_inertia.study.matched import (
     Record,
@@ -108,7 +107,7 @@ def test_command_prints_tables_from_records(tmp_path, capsys):
     ours = line("dial-dqn, gate", "dial-dqn", [kept(5.0, 0, crashes=0.2), kept(6.0, 0)])
     theirs = line("dqn", "dqn", [kept(4.0, 0, crashes=0.3), UNREACHABLE])
     write_records(tmp_path / "records.csv", all_records(ours, theirs))
-    main(["matched", str(tmp_path / "records.csv")])
+    cli.matched([str(tmp_path / "records.csv")])
     told = capsys.readouterr().out
     assert "| dial-dqn, gate | 5.5 ± 6.4 / 0.10 ± 1.27 |" in told
     assert "| dqn | 4.0 / 0.30 (1 of 2) |" in told
