@@ -14,6 +14,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from .replay import Stored
 from .types import InputError, Tree
 
 FORMAT = 1  # of policy files and of checkpoints; a newer one is refused
@@ -149,6 +150,24 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     return arrays, about
 
 
+def _write_npy(path: Path, array: np.ndarray) -> None:
+    with open(path, "wb") as file:
+        np.save(file, array, allow_pickle=False)  # straight from where it lies, without a copy
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read_npy(path: Path) -> np.ndarray:
+    """The array as it lies in the file: a replay may be half as large as the memory."""
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(
+            f"{path} cannot be read ({error}): the checkpoint is damaged, so start the run "
+            "again with another --out"
+        ) from error
+
+
 class Checkpoints:
     """The latest checkpoint of a run: a folder of its own that one small file points to.
 
@@ -161,16 +180,18 @@ class Checkpoints:
         self.pointer = run / "latest.json"
 
     def save(
-        self, name: str, arrays: dict[str, np.ndarray], records: np.ndarray, state: dict[str, Any]
+        self, name: str, arrays: dict[str, np.ndarray], records: Stored, state: dict[str, Any]
     ) -> None:
+        """Save a run: `records`, its replay, as `replay.npy`, or several as `replay-NAME.npy`."""
         folder = self.run / f"checkpoint-{name}"
         try:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-            with open(folder / "replay.npy", "wb") as file:
-                np.save(file, records, allow_pickle=False)
-                file.flush()
-                os.fsync(file.fileno())
+            if isinstance(records, dict):
+                for part, array in records.items():
+                    _write_npy(folder / f"replay-{part}.npy", array)
+            else:
+                _write_npy(folder / "replay.npy", records)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise cannot_write(folder, error) from error
@@ -181,22 +202,17 @@ class Checkpoints:
             if other != folder:
                 shutil.rmtree(other, ignore_errors=True)
 
-    def load(self) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, Any]] | None:
-        """What was saved last, or None where nothing was."""
+    def load(self) -> tuple[dict[str, np.ndarray], Stored, dict[str, Any]] | None:
+        """What was saved last, or None where nothing was. The replay is still in its files."""
         if not self.pointer.exists():
             return None
         folder = self.run / str(read_json(self.pointer, "a checkpoint's pointer")["checkpoint"])
         state = read_json(folder / "state.json", "a checkpoint's state")
         arrays, _ = read_arrays(folder / "state.safetensors")
-        path = folder / "replay.npy"
-        try:
-            records = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise InputError(
-                f"{path} cannot be read ({error}): the checkpoint is damaged, so start the run "
-                "again with another --out"
-            ) from error
-        return arrays, records, state
+        parts = {p.stem.removeprefix("replay-"): p for p in folder.glob("replay-*.npy")}
+        if parts:
+            return arrays, {name: _read_npy(path) for name, path in parts.items()}, state
+        return arrays, _read_npy(folder / "replay.npy"), state
 
     def remove(self) -> None:
         self.pointer.unlink(missing_ok=True)

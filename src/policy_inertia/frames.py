@@ -9,12 +9,14 @@ import math
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from . import framering, room
 from .checkpoint import cannot_write
 from .framering import ADDED, FIELDS, WHOLE, WRITTEN, Ring
+from .replay import Stored, foreign
 from .types import Array, InputError, Transition
 
 Image = tuple[int, int, int]  # frames in a stack (the newest last), height, width
@@ -131,11 +133,11 @@ class FrameReplay:
         """
         n = len(batch.action)
         who = np.arange(n) if who is None else np.asarray(who, np.int64)
+        if who.shape != (n,) or (n and who.min() < 0):
+            raise InputError(f"who is {who}: expected the number of an env for each of {n} rows")
         if n and who.max() >= len(self._last):
             more = np.full((who.max() + 1 - len(self._last), self.image[0]), -1)
             self._last = np.concatenate([self._last, more])
-        if who.shape != (n,) or (n and who.min() < 0):
-            raise InputError(f"who is {who}: expected the number of an env for each of {n} rows")
         fields = np.empty(n, [("a", np.int32, 2), ("r", np.float32, 2)])
         fields["a"] = np.transpose([batch.prev_action, batch.action])
         fields["r"] = np.transpose([batch.reward, batch.discount])
@@ -155,7 +157,7 @@ class FrameReplay:
                 f"observations are {obs.dtype}{list(obs.shape)}: a replay of frames takes "
                 f"uint8{[n, size]}"
             )
-        return obs.reshape(n, self.image[0], -1)
+        return obs.reshape(n, self.image[0], size // self.image[0])
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...], out: np.ndarray) -> None:
         """Draw whole transitions uniformly, with replacement, into `out` of `(*shape, width)`."""
@@ -177,43 +179,40 @@ class FrameReplay:
             "counts": ring.counts,
         }
 
-    def restore(self, state: dict[str, np.ndarray], added: int) -> None:
+    def restore(self, state: Stored, added: int, where: str = "the checkpoint") -> None:
         """Come back to a `state`: the same draws and the same dropping as if it had gone on."""
-        self._check(state, added)
-        for name in ("frames", "rows", "live", "counts"):
-            getattr(self._ring, name)[: len(state[name])] = state[name]
-        self._last = np.array(state["last"])
+        try:
+            parts = self._checked(state, added)
+        except (TypeError, KeyError, ValueError, IndexError):
+            raise foreign(where) from None
+        self._last = np.array(parts.pop("last"))
+        for name, array in parts.items():
+            getattr(self._ring, name)[: len(array)] = array
         framering.link_all(self._ring)
 
-    def _check(self, state: dict[str, np.ndarray], added: int) -> None:
-        """Refuse a damaged or foreign state: compiled code would follow its numbers anywhere."""
-        ring = self._ring
-        try:
-            counts, rows, live, last = (state[k] for k in ("counts", "rows", "live", "last"))
-            n_added, written, whole = counts.tolist()
-            slots = rows[:, :-FIELDS]
-            sound = (
-                n_added == added
-                and all(
-                    a.dtype == b.dtype and a.shape[1:] == b.shape[1:]
-                    for a, b in [(state[k], getattr(ring, k)) for k in ("frames", "rows", "live")]
-                    + [(last, self._last), (counts, ring.counts)]
-                )
-                and len(state["frames"]) == min(written, len(ring.frames))
-                and len(rows) == min(added, self.capacity)
-                and len(live) == whole
-                and len(np.unique(live)) == whole
-                and (not whole or (0 <= live.min() and live.max() < len(rows)))
-                and (not slots.size or (0 <= slots.min() and slots.max() < len(state["frames"])))
-                and (not last.size or last.max() < written)
-            )
-        except (TypeError, KeyError, ValueError, IndexError, AttributeError):
-            sound = False
-        if not sound:
-            raise InputError(
-                "the checkpoint's replay is damaged or of other observations: use this run's own, "
-                "or start the run again with another --out"
-            )
+    def _checked(self, state: Any, added: int) -> dict[str, np.ndarray]:
+        """The parts of a sound state: compiled code would follow wrong numbers anywhere."""
+        expected = self.state()
+        parts = {name: state[name] for name in expected}
+        for name, own in expected.items():
+            if (parts[name].dtype, parts[name].shape[1:]) != (own.dtype, own.shape[1:]):
+                raise TypeError(name)
+        n_added, written, whole = parts["counts"].tolist()
+        n_frames, n_rows = min(written, len(self._ring.frames)), min(added, self.capacity)
+        given = [n_added, *(len(parts[k]) for k in ("frames", "rows", "live"))]
+        inside = (
+            _within(parts["rows"][:, :-FIELDS], 0, n_frames)
+            and _within(parts["live"], 0, n_rows)
+            and _within(parts["last"], -1, written)
+            and len(np.unique(parts["live"])) == whole
+        )
+        if given != [added, n_frames, n_rows, whole] or not inside:
+            raise ValueError
+        return parts
+
+
+def _within(numbers: np.ndarray, low: int, end: int) -> bool:
+    return not numbers.size or bool(low <= numbers.min() and numbers.max() < end)
 
 
 def _words(image: Image) -> int:
@@ -229,7 +228,7 @@ def unpack_frames(words: Array, image: Image) -> Transition:
     d, size = _words(image), math.prod(image)
 
     def pixels(a: Array) -> Array:
-        return lax.bitcast_convert_type(a, jnp.uint8).reshape(*a.shape[:-1], -1)[..., :size]
+        return lax.bitcast_convert_type(a, jnp.uint8).reshape(*a.shape[:-1], 4 * d)[..., :size]
 
     def floats(a: Array) -> Array:
         return lax.bitcast_convert_type(a, jnp.float32)

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .types import Array, Transition
+from .types import Array, InputError, Transition
+
+Stored = np.ndarray | dict[str, np.ndarray]  # a replay's state: one array, or several by name
 
 
 def record_dtype(obs_dim: int) -> np.dtype:
@@ -31,6 +33,7 @@ class Replay:
         self.capacity = capacity
         self.records = np.zeros(capacity, record_dtype(obs_dim))
         self.words = self.records.view(np.int32).reshape(capacity, -1)
+        self.width = self.words.shape[1]  # of a sampled row
         self.added = 0  # ever, so that the write position is added % capacity
 
     def __len__(self) -> int:
@@ -57,9 +60,23 @@ class Replay:
         """What is stored, without the part that was never written."""
         return self.records[: len(self)]
 
-    def restore(self, records: np.ndarray, added: int) -> None:
+    def restore(self, records: Stored, added: int, where: str = "the checkpoint") -> None:
+        """Come back to a `state`, of which `where` is the name in what is said of a wrong one."""
+        if (
+            isinstance(records, dict)
+            or records.dtype != self.records.dtype
+            or len(records) != min(added, self.capacity)
+        ):
+            raise foreign(where)
         self.records[: len(records)] = records
         self.added = added
+
+
+def foreign(where: str) -> InputError:
+    return InputError(
+        f"{where} holds a replay that is damaged or of other observations: use this run's own, or "
+        "start it again with another --out"
+    )
 
 
 def unpack(words: Array, obs_dim: int) -> Transition:

@@ -17,9 +17,9 @@ from .checkpoint import flatten, unflatten
 from .config import RunConfig
 from .envs import Decisions, EnvLike, Envs, Spaces, episode_seed
 from .policy import Policy, sample
-from .replay import Replay, unpack
+from .replay import Replay, Stored, unpack
 from .runs import finite
-from .types import InputError, Spec, Tree
+from .types import Spec, Tree
 
 TRAINING, EVALUATION, FINAL = 0, 1, 2  # three streams of episode seeds
 
@@ -209,7 +209,7 @@ class Session:
         }
 
     def restore(
-        self, arrays: dict[str, np.ndarray], records: np.ndarray, state: dict[str, Any], path: Path
+        self, arrays: dict[str, np.ndarray], records: Stored, state: dict[str, Any], path: Path
     ) -> bool:
         """Come back to a saved moment; False where the env could not (it is not deterministic)."""
 
@@ -218,13 +218,11 @@ class Session:
                 k.removeprefix(f"{name}."): v for k, v in arrays.items() if k.startswith(f"{name}.")
             }
 
-        if records.dtype != self.replay.records.dtype:
-            raise InputError(f"{path} holds a replay of other observations: use this run's own")
+        self.replay.restore(records, state["added"], str(path))
         self.learner.state = jax.tree.map(
             jnp.array, unflatten(self.learner.state, arrays, "learner", path)
         )
         self.learner.fetch()
-        self.replay.restore(records, state["added"])
         self.decisions.restore(part("decisions"))
         self.running = arrays["running"].copy()
         self.drawn = arrays.get("drawn", self.drawn).copy()

@@ -90,6 +90,7 @@ def _run(
 ) -> Policy:
     best, next_eval, size = -np.inf, 0, 0
     saved = folder.checkpoints.load()
+    begun = saved is not None
     if saved is not None:
         if folder.changed:
             warn(
@@ -103,7 +104,8 @@ def _run(
             )
         best, next_eval, size = (saved[2][k] for k in ("best", "next_eval", "metrics_size"))
         best = -np.inf if best is None else best
-    folder.rewind(size, session.step if saved is not None else None)
+    del saved  # its replay is still a file, whose room on the disk is free only without readers
+    folder.rewind(size, session.step if begun else None)
 
     slots = Envs(env, min(config.eval_episodes, 20), lambda i, k: 0, config.test_kwargs)
     started = last_save = time.perf_counter()
@@ -137,7 +139,7 @@ def _run(
             folder.checkpoints.save(str(session.step), arrays, session.replay.state(), state)
             last_save = now
 
-    if saved is None:
+    if not begun:
         mark()
     while session.step < config.steps:
         session.advance()
