@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ...types import InputError, nearest
+from ..batches import checked_actions, refuse_ended, reset_mask, seeds_of
 from .config import TASKS, Config, configuration, task_named
 from .simulation import Simulation
 
@@ -66,8 +67,10 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
         return obs, self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        self._action[:] = _checked(np.asarray(action).reshape(-1), self.simulation)
-        _refuse_ended(self.simulation)
+        self._action[:] = checked_actions(
+            np.asarray(action).reshape(-1), 1, self.simulation.actions_count
+        )
+        refuse_ended(self.simulation.scenes["running"])
         told = self._advance()
         self._show()
         return *told, self._info()
@@ -168,19 +171,16 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Reset all envs, or those in `options["reset_mask"]`, each with a seed of its own."""
         n = self.num_envs
-        mask = (options or {}).get("reset_mask")
-        mask = np.ones(n, bool) if mask is None else np.asarray(mask)
-        if mask.shape != (n,) or mask.dtype != np.bool_ or not mask.any():
-            raise InputError(f"reset_mask must be {n} booleans of which one is True, got {mask!r}")
-        self.simulation.begin(mask, _seeds(seed, n))
+        mask = reset_mask(options, n)
+        self.simulation.begin(mask, seeds_of(seed, n))
         return self.simulation.seen.copy(), self._info(mask)
 
     def step(
         self, actions: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         simulation = self.simulation
-        chosen = _checked(np.asarray(actions), simulation)
-        _refuse_ended(simulation)
+        chosen = checked_actions(np.asarray(actions), self.num_envs, simulation.actions_count)
+        refuse_ended(simulation.scenes["running"])
         simulation.step(chosen)
         outcomes = simulation.outcomes
         return (
@@ -207,39 +207,6 @@ def _checked_mode(mode: str | None, known: list[str]) -> str | None:
 
         require_upstream("rendering")
     return mode
-
-
-def _seeds(seed: Any, n: int) -> list[int | None]:
-    """A seed for each env; from a single one, as Gymnasium counts, that one and those after it."""
-    if seed is None:
-        return [None] * n
-    if isinstance(seed, int | np.integer):
-        seed = [int(seed) + k for k in range(n)]
-    if not isinstance(seed, list | tuple | np.ndarray) or len(seed) != n:
-        raise InputError(f"seed must be one number or a list of {n}, got {seed!r}")
-    seeds = [None if s is None else int(s) for s in seed]
-    if any(s is not None and s < 0 for s in seeds):
-        raise InputError(f"seed must be 0 or more, got {seed!r}")
-    return seeds
-
-
-def _checked(actions: np.ndarray, simulation: Simulation) -> np.ndarray:
-    """Actions as compiled code takes them; it does not look whether they exist."""
-    n, count = simulation.n, simulation.actions_count
-    if actions.shape != (n,) or actions.dtype.kind not in "iu":
-        raise InputError(f"expected {n} actions as whole numbers, got {actions!r}")
-    if actions.min() < 0 or actions.max() >= count:
-        raise InputError(f"an action is a number from 0 to {count - 1}, got {actions.tolist()}")
-    return np.ascontiguousarray(actions, np.int64)
-
-
-def _refuse_ended(simulation: Simulation) -> None:
-    running = simulation.scenes["running"]
-    if not running.all():
-        ended = int(np.flatnonzero(running == 0)[0])
-        raise gym.error.ResetNeeded(
-            f"env {ended} must be reset before this step: its episode has not begun or is over"
-        )
 
 
 def register() -> None:
