@@ -844,6 +844,8 @@ def tasks(args: list[str]) -> None:
         table.add_row(name, task.about, ", ".join(dict.fromkeys(text)))
     out.print(table)
     out.print(
+        "\nEvery other Atari game is there by its name, such as policy_inertia/Breakout-v0, or with"
+        "\nsticky actions as ALE/Breakout-v5 (pip install 'policy-inertia\[atari]')."
         "\nAny other Gymnasium env with discrete actions works by its id (package:Id for your own);"
         "\nthe paper's settings for Highway are then the defaults."
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import tyro
 
 from .algorithms import Config, NestedConfig, config_from_dict, find_method, override
-from .envs import TASKS, Task
+from .envs import task_of
 from .types import InputError, refuse_outside
 
 
@@ -101,7 +101,7 @@ def settings(name: str, env: str, **changes: Any) -> RunConfig:
     a nested method is changed with `core={...}`.
     """
     row = find_method(name)
-    task = TASKS.get(env, Task(""))
+    task = task_of(env)
     config = override(
         RunConfig(name, env, row.config, repeats=row.repeats, penalty=row.penalty), task.settings
     )

@@ -21,6 +21,7 @@ __all__ = [
     "make_env",
     "make_vector",
     "name_of",
+    "task_of",
 ]
 
 
@@ -48,6 +49,9 @@ _CLASSIC = {
     "NestedConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
 }
 
+# Whatever was asked for in training, what a game is tested by is its score.
+_SCORED = {"episodic_life": False, "reward_clipping": False}
+
 TASKS: dict[str, Task] = {
     "CartPole-v1": Task("balance a pole on a cart: push left or right; at most 500", _CLASSIC),
     "policy_inertia/LaneChange-v0": Task(
@@ -56,4 +60,23 @@ TASKS: dict[str, Task] = {
     "policy_inertia/Merge-v0": Task("let a car on the ramp merge"),
     "policy_inertia/Intersection-v0": Task("turn left at a crossing without lights"),
     "policy_inertia/TwoWay-v0": Task("overtake against oncoming traffic"),
+    "policy_inertia/MsPacman-v0": Task(
+        "Atari, from pixels: eat the dots, keep clear of the ghosts", eval_env_kwargs=_SCORED
+    ),
+    "policy_inertia/SpaceInvaders-v0": Task(
+        "Atari, from pixels: shoot the invaders before they land", eval_env_kwargs=_SCORED
+    ),
+    "policy_inertia/Qbert-v0": Task(
+        "Atari, from pixels: hop on every cube of the pyramid", eval_env_kwargs=_SCORED
+    ),
+    "policy_inertia/JamesBond-v0": Task(
+        "Atari, from pixels: drive, dive and shoot past what comes", eval_env_kwargs=_SCORED
+    ),
 }
+
+
+def task_of(env: str) -> Task:
+    """What we know of an env; of a game that is not listed, how it is tested."""
+    if env not in TASKS and env.startswith(("policy_inertia/", "ALE/")):
+        return Task("Atari, from pixels", eval_env_kwargs=_SCORED)
+    return TASKS.get(env, Task(""))

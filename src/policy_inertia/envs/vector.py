@@ -20,6 +20,9 @@ from .spaces import Spaces
 
 EnvLike = str | Callable[..., gym.Env]
 
+# What highway registers; not asked of it, since a player of Atari need not wait for its import.
+_DRIVING = ("LaneChange-v0", "Merge-v0", "Intersection-v0", "TwoWay-v0")
+
 
 def name_of(env: EnvLike) -> str:
     """What to call an env in files and messages."""
@@ -34,8 +37,7 @@ def make_env(env: EnvLike, kwargs: dict[str, Any] | None = None) -> gym.Env:
     `kwargs` are the env's own arguments, which `gym.make` or the function takes by name.
     """
     kwargs = kwargs or {}
-    if isinstance(env, str) and env.startswith("policy_inertia/"):
-        from . import highway  # noqa: F401 - importing it registers the tasks
+    env, kwargs = _resolved(env, kwargs)
     try:
         # the checker costs more than many envs' own step, and warns about what we test ourselves
         if isinstance(env, str):
@@ -51,6 +53,18 @@ def make_env(env: EnvLike, kwargs: dict[str, Any] | None = None) -> gym.Env:
         ) from error
 
 
+def _resolved(env: EnvLike, kwargs: dict[str, Any]) -> tuple[EnvLike, dict[str, Any]]:
+    """An env as Gymnasium knows it, by our own names too: importing their home registers them."""
+    if isinstance(env, str) and env.startswith(("policy_inertia/", "ALE/")):
+        if env.endswith(_DRIVING):
+            from . import highway  # noqa: F401
+        else:
+            from . import atari
+
+            return atari.resolve(env, kwargs)
+    return env, kwargs
+
+
 def make_vector(
     env: EnvLike, n: int, kwargs: dict[str, Any] | None = None
 ) -> tuple[VectorEnv, Spaces]:
@@ -64,7 +78,10 @@ def make_vector(
     spaces = Spaces.of(probe.observation_space, probe.action_space, name_of(env))
     probe.close()
     if isinstance(env, str) and _compiled(probe):
-        return gym.make_vec(env, n, vectorization_mode="vector_entry_point", **kwargs), spaces
+        known, settled = _resolved(env, kwargs)
+        return gym.make_vec(
+            str(known), n, vectorization_mode="vector_entry_point", **settled
+        ), spaces
     return SyncVectorEnv([one] * n, copy=False, autoreset_mode=AutoresetMode.DISABLED), spaces
 
 
@@ -84,15 +101,26 @@ def _cannot_make(name: str, error: Exception) -> InputError:
             "installed, or must be named in front, as package:Id"
         )
     if isinstance(error, gym.error.UnregisteredEnv | ModuleNotFoundError):
-        from . import highway  # noqa: F401 - its tasks may be what was meant
-
-        whole = [known for known in gym.registry if known.endswith(f"/{name}")]
-        hint = f": did you mean '{whole[0]}'?" if whole else nearest(name, gym.registry)
-        hint = (
-            hint or ": give a Gymnasium id such as CartPole-v1, or package:Id for one of your own"
-        )
-        return InputError(f"there is no env '{name}'{hint}")
+        return InputError(f"there is no env '{name}'{_meant(name)}")
     return InputError(f"{name} cannot be made: {str(error).splitlines()[0]}")
+
+
+def _meant(name: str) -> str:
+    """The end of the sentence about an unknown id."""
+    from . import atari, highway  # noqa: F401 - their tasks may be what was meant
+
+    # ale-py's import also registers old names of its games, which are unknown until then
+    old = {k for k, v in gym.registry.items() if str(v.entry_point).startswith("ale_py")}
+    known = [k for k in gym.registry if k not in old or k.startswith("ALE/")]
+    whole = [k for k in known if k.endswith(f"/{name}")]
+    if whole:
+        return f": did you mean '{whole[0]}'?"
+    if name.startswith("policy_inertia/") and not atari.installed():
+        more = "pip install 'policy-inertia[atari]'"
+        return f"{nearest(name, known)} (most Atari games are known with ale-py only: {more})"
+    return nearest(name, known) or (
+        ": give a Gymnasium id such as CartPole-v1, or package:Id for one of your own"
+    )
 
 
 class Step(NamedTuple):
@@ -140,6 +168,9 @@ class Envs:
         self.seed_of = seed_of or self.seed_of
         self.episode = np.full(self.n, -1)
         self.actions: list[list[int]] = [[] for _ in range(self.n)]  # of each running episode
+        # where an episode goes on with what another left: its actions, and who began with a seed
+        self.earlier: list[list[int]] = [[] for _ in range(self.n)]
+        self.began = self.episode.copy()
         self.obs = np.zeros((self.n, self.spaces.spec.obs_dim), self.spaces.dtype)
         self._reset(np.ones(self.n, bool))
 
@@ -159,14 +190,19 @@ class Envs:
         self.obs = step.next_obs
         if step.done.any():
             self.obs = step.next_obs.copy()
-            self._reset(step.done)
+            self._reset(step.done, info.get("goes_on"))
         return step
 
-    def _reset(self, mask: np.ndarray) -> None:
+    def _reset(self, mask: np.ndarray, goes_on: np.ndarray | None = None) -> None:
+        """Begin an episode in the masked envs: each from its seed, unless the env `goes_on`."""
         self.episode[mask] += 1
         seeds: Any = [None] * self.n  # Gymnasium's types know a single seed only
         for i in np.flatnonzero(mask).tolist():
-            seeds[i] = self.seed_of(i, int(self.episode[i]))
+            seed = self.seed_of(i, int(self.episode[i]))
+            if goes_on is not None and goes_on[i]:
+                self.earlier[i] += self.actions[i]
+            else:
+                seeds[i], self.earlier[i], self.began[i] = seed, [], self.episode[i]
             self.actions[i] = []
         raw, _ = self.vector.reset(seed=seeds, options={"reset_mask": mask.copy()})
         self.obs[mask] = self.spaces.encode(np.asarray(raw)[mask])
@@ -186,10 +222,11 @@ class Envs:
 
     def state(self) -> dict[str, np.ndarray]:
         """Enough to come back to this very moment; arrays only."""
+        taken = [a + b for a, b in zip(self.earlier, self.actions, strict=True)]
         return {
-            "episode": self.episode.copy(),
-            "lengths": np.array([len(a) for a in self.actions]),
-            "actions": np.array([x for a in self.actions for x in a], np.int64),
+            "episode": self.began.copy(),
+            "lengths": np.array([len(a) for a in taken]),
+            "actions": np.array([x for a in taken for x in a], np.int64),
             "obs": self.obs.copy(),
         }
 
