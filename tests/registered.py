@@ -2,7 +2,9 @@
 
 import gymnasium as gym
 
+from tests.pixel_game import Catch
 from tests.probes import Repeat, Wage
 
 gym.register("Repeat-v0", entry_point=Repeat)
 gym.register("Wage-v0", entry_point=Wage)
+gym.register("Catch-v0", entry_point=Catch)

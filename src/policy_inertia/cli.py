@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from .display import (
     complain,
@@ -838,14 +838,15 @@ def tasks(args: list[str]) -> None:
     _no_more("tasks", args)
     from .envs import TASKS
 
-    table = Table("task", "what it is", "settings that differ from the paper's", box=None)
+    task_id = Column("task", no_wrap=True)  # to be copied
+    table = Table(task_id, "what it is", "settings that differ from the paper's", box=None)
     for name, task in TASKS.items():
         text = [f"{k}={v}" for group in task.settings.values() for k, v in group.items()]
         table.add_row(name, task.about, ", ".join(dict.fromkeys(text)))
     out.print(table)
     out.print(
         "\nEvery other Atari game is there by its name, such as policy_inertia/Breakout-v0, or with"
-        "\nsticky actions as ALE/Breakout-v5 (pip install 'policy-inertia\[atari]')."
+        "\nsticky actions as ALE/Breakout-v5 (pip install 'policy-inertia\\[atari]')."
         "\nAny other Gymnasium env with discrete actions works by its id (package:Id for your own);"
         "\nthe paper's settings for Highway are then the defaults."
     )

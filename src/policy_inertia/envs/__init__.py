@@ -61,16 +61,16 @@ TASKS: dict[str, Task] = {
     "policy_inertia/Intersection-v0": Task("turn left at a crossing without lights"),
     "policy_inertia/TwoWay-v0": Task("overtake against oncoming traffic"),
     "policy_inertia/MsPacman-v0": Task(
-        "Atari, from pixels: eat the dots, keep clear of the ghosts", eval_env_kwargs=_SCORED
+        "Atari: eat the dots, keep clear of the ghosts", eval_env_kwargs=_SCORED
     ),
     "policy_inertia/SpaceInvaders-v0": Task(
-        "Atari, from pixels: shoot the invaders before they land", eval_env_kwargs=_SCORED
+        "Atari: shoot the invaders before they land", eval_env_kwargs=_SCORED
     ),
     "policy_inertia/Qbert-v0": Task(
-        "Atari, from pixels: hop on every cube of the pyramid", eval_env_kwargs=_SCORED
+        "Atari: hop on every cube of the pyramid", eval_env_kwargs=_SCORED
     ),
     "policy_inertia/JamesBond-v0": Task(
-        "Atari, from pixels: drive, dive and shoot past what comes", eval_env_kwargs=_SCORED
+        "Atari: drive, dive and shoot past what comes", eval_env_kwargs=_SCORED
     ),
 }
 
