@@ -13,8 +13,8 @@ from scipy import stats
 
 from policy_inertia import InputError, room
 from policy_inertia.checkpoint import Checkpoints
-from policy_inertia.frames import FrameReplay, bytes_needed, unpack_frames
 from policy_inertia.framering import WRITTEN
+from policy_inertia.frames import FrameReplay, bytes_needed, unpack_frames
 from policy_inertia.replay import Replay, unpack
 from policy_inertia.types import Transition
 
@@ -175,7 +175,14 @@ def play(replay, start, episodes, length):
     for k in range(episodes):
         stacks = distinct(start + k * 1000, length, replay.image)
         for t in range(length):
-            row = (stacks[t : t + 1], [0], [0], [start + k * length + t], [1], stacks[t + 1 : t + 2])
+            row = (
+                stacks[t : t + 1],
+                [0],
+                [0],
+                [start + k * length + t],
+                [1],
+                stacks[t + 1 : t + 2],
+            )
             replay.add(Transition(*row))
 
 

@@ -36,6 +36,9 @@ class RunConfig:
     """Transitions in a minibatch."""
     buffer_size: int = 200_000
     """Transitions kept for replay."""
+    memory_map: str | None = None
+    """Of pixel tasks: a folder for the replay's frames, which are then in a file instead of in
+    memory."""
     learning_starts: int = 1_000
     """Transitions collected before the first update."""
     repeats: tuple[int, ...] = (1,)

@@ -39,8 +39,11 @@ class Replay:
     def __len__(self) -> int:
         return min(self.added, self.capacity)
 
-    def add(self, batch: Transition) -> None:
-        """Store a batch of transitions (a leading axis of any length up to the capacity)."""
+    def add(self, batch: Transition, who: np.ndarray | None = None) -> None:
+        """Store a batch of transitions (a leading axis of any length up to the capacity).
+
+        Of which env each of them is (`who`) matters to a replay of frames only.
+        """
         n = len(batch.action)
         start = self.added % self.capacity
         if start + n <= self.capacity:  # a slice is written far faster than an index array

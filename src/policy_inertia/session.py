@@ -16,10 +16,11 @@ from .algorithms import Algorithm, build
 from .checkpoint import flatten, unflatten
 from .config import RunConfig
 from .envs import Decisions, EnvLike, Envs, Spaces, episode_seed
+from .frames import FrameReplay, unpack_frames
 from .policy import Policy, sample
 from .replay import Replay, Stored, unpack
 from .runs import finite
-from .types import Spec, Tree
+from .types import InputError, Spec, Transition, Tree
 
 TRAINING, EVALUATION, FINAL = 0, 1, 2  # three streams of episode seeds
 
@@ -30,7 +31,7 @@ class Learner:
     def __init__(self, algorithm: Algorithm, spec: Spec, rng: np.random.Generator) -> None:
         self.algorithm = algorithm
         self.state = algorithm.init(rng)
-        self._run = _compiled_updates(algorithm, spec.obs_dim)
+        self._run = _compiled_updates(algorithm, spec)
         shapes = jax.eval_shape(algorithm.acting, self.state)
         leaves, structure = jax.tree.flatten(shapes)
         self._flat = np.zeros(sum(leaf.size for leaf in leaves), np.float32)
@@ -61,12 +62,22 @@ def _flat(tree: Tree) -> Any:
     return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(tree)])
 
 
-def _compiled_updates(algorithm: Algorithm, obs_dim: int) -> Callable[..., Any]:
+def _in_frames(spec: Spec) -> bool:
+    """Whether observations are stored frame by frame: not where a core's answers go with them."""
+    return spec.image is not None and not spec.aside
+
+
+def _compiled_updates(algorithm: Algorithm, spec: Spec) -> Callable[..., Any]:
     """One program for any number of updates: the loop's length is an argument, not a shape."""
+
+    def read(words: Any) -> Transition:
+        if spec.image is not None and _in_frames(spec):
+            return unpack_frames(words, spec.image)
+        return unpack(words, spec.obs_dim)
 
     def run(state: Tree, words: Any, due: Any, n: Any) -> tuple[Tree, Any, dict[str, Any]]:
         def body(i: Any, carry: tuple[Tree, Any]) -> tuple[Tree, Any]:
-            return algorithm.update(carry[0], unpack(words[i], obs_dim), due[i])
+            return algorithm.update(carry[0], read(words[i]), due[i])
 
         _, shapes = jax.eval_shape(lambda s: body(0, (s, None)), state)
         nothing = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
@@ -74,6 +85,18 @@ def _compiled_updates(algorithm: Algorithm, obs_dim: int) -> Callable[..., Any]:
         return state, _flat(algorithm.acting(state)), report
 
     return jax.jit(run, donate_argnums=0)
+
+
+def _replay(config: RunConfig, spec: Spec) -> Replay | FrameReplay:
+    if spec.image is not None and _in_frames(spec):
+        folder = Path(config.memory_map) if config.memory_map else None
+        return FrameReplay(config.buffer_size, spec.image, folder)
+    if config.memory_map:
+        raise InputError(
+            f"memory_map is {config.memory_map} and {config.env} is stored without frames: leave "
+            "it out"
+        )
+    return Replay(config.buffer_size, spec.obs_dim)
 
 
 class Session:
@@ -95,7 +118,7 @@ class Session:
         init, act, replay = map(np.random.default_rng, np.random.SeedSequence(config.seed).spawn(3))
         self.learner = Learner(self.algorithm, self.spec, init)
         self.decisions = Decisions(self.envs.obs, config.gamma, config.repeats, config.penalty)
-        self.replay = Replay(config.buffer_size, self.spec.obs_dim)
+        self.replay = _replay(config, self.spec)
         self.act_rng, self.replay_rng = act, replay
         self.step = 0  # primitive steps
         self.updates = 0  # of the core, where there is one
@@ -107,9 +130,7 @@ class Session:
         self.running = np.zeros(config.envs)  # return of each running training episode
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # finished: return, length
         most = sum(-(-config.envs // interval) for interval in self.algorithm.intervals)
-        self._words = np.zeros(
-            (most, config.batch_size, self.replay.words.shape[1]), self.replay.words.dtype
-        )
+        self._words = np.zeros((most, config.batch_size, self.replay.width), np.int32)
         self._due = np.zeros((most, len(self.algorithm.intervals)), bool)
 
     @property
@@ -123,9 +144,10 @@ class Session:
         lengths = [len(a) + 1 for a in self.envs.actions]
         step = self.envs.step(action)
         before = self.replay.added
-        self.replay.add(
-            self.decisions.end(action, step.next_obs, step.reward, step.terminated, step.truncated)
+        ended = self.decisions.end(
+            action, step.next_obs, step.reward, step.terminated, step.truncated
         )
+        self.replay.add(ended, np.flatnonzero(self.decisions.over))
         self.step += self.config.envs
         self.running += step.reward
         for i in np.flatnonzero(step.done).tolist():
