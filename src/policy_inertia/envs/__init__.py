@@ -51,7 +51,7 @@ _CLASSIC = {
 
 # The paper's column for Atari. Ours where it does not say: how long, how often to look, and when
 # to begin learning. Whatever was asked for in training, what a game is tested by is its score.
-_ATARI = {
+_ATARI: dict[str, dict[str, Any]] = {
     "RunConfig": {
         "steps": 1_000_000,
         "buffer_size": 1_000_000,
