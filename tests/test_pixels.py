@@ -67,7 +67,7 @@ def test_frames_in_a_file_change_nothing(tmp_path):
 
 
 def test_replay_too_large_for_the_machine_is_refused_before_anything_is_made(tmp_path):
-    with pytest.raises(InputError, match="GB of memory and .* GB are free: give a smaller"):
+    with pytest.raises(InputError, match=r"GB of memory and .* GB are free: give a smaller"):
         train("dqn", Catch, tmp_path / "run", buffer_size=10**9)
     assert not (tmp_path / "run").exists()
 

@@ -58,3 +58,8 @@ def refuse_outside(config: object, low: float, high: float | None, *names: str) 
             if not (item >= low and (high is None or item <= high)):
                 bound = f"at least {low}" if high is None else f"from {low} to {high}"
                 raise InputError(f"{name} is {value}: it must be {bound}")
+
+
+def refuse_huber(huber: float | None) -> None:
+    if huber is not None and not huber > 0:
+        raise InputError(f"huber is {huber}: give a size of errors above 0, or leave it out")

@@ -149,3 +149,12 @@ def test_pic_loss_moves_no_core_parameter():
 
     gradient = jax.grad(value)(jnp.array(rng.normal(0, 1, (8, 3))))
     assert not np.any(gradient)
+
+
+def test_huber_loss_is_linear_beyond_its_size_by_hand():
+    q = np.array([[0.5, 0.0], [0.0, -3.0]])  # errors 0.5 and -3 - 1 = -4
+    action, target = np.array([0, 1]), np.array([0.0, 1.0])
+    squared = losses.bellman_residual(q, action, target)
+    assert float(squared) == pytest.approx((0.125 + 8.0) / 2)
+    huber = losses.bellman_residual(q, action, target, 2.0)
+    assert float(huber) == pytest.approx((0.125 + 2 * (4 - 1)) / 2)

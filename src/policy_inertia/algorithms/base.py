@@ -100,19 +100,20 @@ def soft_evaluation(
     log_pi_next: Array,
     alpha: Array | float,
     rate: float,
+    huber: float | None = None,
 ) -> tuple[Critics, Array, Array]:
     """One step of soft policy evaluation, of the core (J(theta)) as of the mixed policy
     (J(vartheta)): the new critics, their smaller value now, and the loss.
 
     `extras` are what the critics see beside the observation now and at the next step, or None; the
-    targets move by `rate`.
+    targets move by `rate`. For `huber` see `losses.bellman_residual`.
     """
     now, then = (batch.obs, extras[0]), (batch.next_obs, extras[1])
     next_value = losses.soft_value(log_pi_next, network(critics.target, *then).min(0), alpha)
     y = losses.bellman_target(batch.reward, batch.discount, next_value)
     online, optimiser_state, loss = descend(
         optimiser,
-        lambda online: losses.bellman_residual(network(online, *now), batch.action, y),
+        lambda online: losses.bellman_residual(network(online, *now), batch.action, y, huber),
         critics.online,
         critics.optimiser,
     )

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
-from ..types import Array, Spec, Transition, Tree, refuse_outside
+from ..types import Array, Spec, Transition, Tree, refuse_huber, refuse_outside
 from . import losses
 from .base import Acting, Algorithm, adam, descend, plain
 from .networks import Network
@@ -31,11 +31,15 @@ class DQNConfig:
     """Decrease of epsilon at each update, from 1; try 1e-4 for short runs."""
     epsilon_final: float = 0.1
     """Where epsilon stays."""
+    huber: float | None = None
+    """The size of an error of Q from which its loss grows linearly, not as its square; None: never,
+    as in the paper's equations. Try 1 where values are large or learning is unstable."""
 
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "epsilon_decay")
         refuse_outside(self, 1, None, "hidden", "train_interval", "target_period")
         refuse_outside(self, 0, 1, "epsilon_final")
+        refuse_huber(self.huber)
 
 
 class DQNState(NamedTuple):
@@ -62,7 +66,8 @@ def dqn(config: DQNConfig, spec: Spec) -> Algorithm:
         target = losses.bellman_target(batch.reward, batch.discount, next_value)
 
         def loss(critic: Tree) -> Array:
-            return losses.bellman_residual(network(critic, batch.obs), batch.action, target)
+            q = network(critic, batch.obs)
+            return losses.bellman_residual(q, batch.action, target, config.huber)
 
         critic, optimiser_state, value = descend(optimiser, loss, state.critic, state.optimiser)
         updates = state.updates + 1

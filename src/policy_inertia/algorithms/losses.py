@@ -47,12 +47,18 @@ def bellman_target(reward: Array, discount: Array, next_value: Array) -> Array:
     return lax.stop_gradient(reward + discount * next_value)
 
 
-def bellman_residual(q: Array, action: Array, target: Array) -> Array:
+def bellman_residual(q: Array, action: Array, target: Array, huber: float | None = None) -> Array:
     """L(theta) = E[1/2 (Q(s, a) - target)^2], Equations (J(theta)) and (J(vartheta)).
 
-    Twins on a leading axis are summed: each minimises its own residual.
+    Twins on a leading axis are summed: each minimises its own residual. From an error of `huber`
+    on it grows linearly, as in the DQN of Mnih et al. (2015).
     """
-    return (0.5 * (chosen(q, action) - target) ** 2).mean(-1).sum()
+    error = chosen(q, action) - target
+    loss = 0.5 * error**2
+    if huber is not None:
+        size = jnp.abs(error)
+        loss = jnp.where(size <= huber, loss, huber * (size - 0.5 * huber))
+    return loss.mean(-1).sum()
 
 
 def soft_policy_loss(log_pi: Array, q: Array, alpha: Array | float) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from ..types import Array, InputError, Spec, Transition, Tree, refuse_outside
+from ..types import Array, InputError, Spec, Transition, Tree, refuse_huber, refuse_outside
 from . import losses, prices
 from .base import Acting, Algorithm, Critics, adam, descend, init_critics, soft_evaluation
 from .networks import Network, one_hot
@@ -43,11 +43,15 @@ class NestedConfig(Generic[CoreConfig]):
     """Transitions collected for each update of the outer half (m)."""
     hidden: tuple[int, ...] = (64, 64)
     """Units of each hidden layer of the controller and of its critics."""
+    huber: float | None = None
+    """The size of an error of Q from which its loss grows linearly, not as its square; None: never,
+    as in the paper's equations. Try 1 where values are large or learning is unstable."""
 
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "pic_learning_rate", "temperature")
         refuse_outside(self, 1, None, "hidden", "train_interval")
         refuse_outside(self, 0, 1, "target_rate")
+        refuse_huber(self.huber)
         if not 0 <= self.mu0 < 1:
             raise InputError(
                 f"mu0 is {self.mu0}: the lower bound of the inertia must lie in [0, 1), since "
@@ -206,6 +210,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             log_pi_next,
             config.temperature if act == "mu" else 0.0,
             config.target_rate,
+            config.huber,
         )
         report = {"mixed_critic_loss": critic_loss}
         state = state._replace(critics=critics, dial=dial_state)

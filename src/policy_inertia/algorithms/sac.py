@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax import numpy as jnp
 
-from ..types import Array, Spec, Transition, Tree, refuse_outside
+from ..types import Array, Spec, Transition, Tree, refuse_huber, refuse_outside
 from . import losses
 from .base import (
     Acting,
@@ -43,11 +43,15 @@ class SACConfig:
     """Learn the temperature so that the entropy stays at the target."""
     target_entropy_ratio: float = 0.5
     """The target entropy as a share of the largest, log |A|; only for auto_temperature."""
+    huber: float | None = None
+    """The size of an error of Q from which its loss grows linearly, not as its square; None: never,
+    as in the paper's equations. Try 1 where values are large or learning is unstable."""
 
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "temperature")
         refuse_outside(self, 1, None, "hidden", "train_interval")
         refuse_outside(self, 0, 1, "target_rate", "target_entropy_ratio")
+        refuse_huber(self.huber)
 
 
 class SACState(NamedTuple):
@@ -82,6 +86,7 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
             log_pi_next,
             alpha,
             config.target_rate,
+            config.huber,
         )
         actor, actor_optimiser, actor_loss = descend(
             optimiser,
