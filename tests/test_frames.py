@@ -1,5 +1,6 @@
 """The replay of frames against a naive one that keeps every stack."""
 
+import itertools
 import os
 from collections import deque
 from pathlib import Path
@@ -151,6 +152,17 @@ def test_every_whole_transition_comes_back_as_it_was(
     assert bool(len(replay)) == bool(game.number)
 
 
+def test_frames_may_wrap_around_many_times_within_one_round_of_transitions():
+    replay = FrameReplay(400, (4, 2, 8))  # 473 frames, and up to 8 new ones with each transition
+    naive, game = Naive(replay), Game(0, 2, (4, 2, 8), kinds=2_000, end=1.0, still=0)
+    for step in range(300):
+        naive.add(*game.step())
+        if step % 20 == 0:
+            assert sorted(everything(replay).reward.tolist()) == sorted(naive.whole())
+    assert replay._ring.counts[WRITTEN] > 5 * 473
+    assert len(replay) < 200
+
+
 def test_a_batch_is_stored_like_its_rows_one_by_one():
     one, many = FrameReplay(30, (3, 5, 4)), FrameReplay(30, (3, 5, 4))
     naive, game, same = Naive(one), Game(1, 4, (3, 5, 4), hold=3), Game(1, 4, (3, 5, 4), hold=3)
@@ -191,6 +203,26 @@ def test_each_frame_is_stored_once():
     play(replay, 0, 10, 50)
     assert replay._ring.counts[WRITTEN] == 10 * 51  # 50 steps and the first picture
     assert len(replay) == 500
+
+
+@pytest.mark.parametrize(
+    ("stacks", "stored"),
+    [
+        ("abc bcd cde def", 6),
+        ("aaa aab abb bbb bbc", 3),  # a frame that is shown again
+        ("abc abc abc", 3),  # nothing moved
+        ("abc cde efg", 7),  # held for two steps
+        ("abc def", 6),  # held for longer than the stack
+        ("00a 0ab abc", 4),  # a padded start
+    ],
+)
+def test_only_new_frames_are_stored(stacks, stored):
+    replay = FrameReplay(100, (3, 2, 2))
+    seen = [np.repeat(np.frombuffer(s.encode(), np.uint8), 4)[None] for s in stacks.split()]
+    for obs, after in itertools.pairwise(seen):
+        replay.add(Transition(obs, [0], [0], [0], [1], after))
+    assert replay._ring.counts[WRITTEN] == stored
+    np.testing.assert_array_equal(everything(replay).next_obs, np.concatenate(seen[1:]))
 
 
 def test_a_full_ring_of_ordinary_play_keeps_its_whole_capacity():
