@@ -155,7 +155,7 @@ def test_every_whole_transition_comes_back_as_it_was(
 def test_frames_may_wrap_around_many_times_within_one_round_of_transitions():
     replay = FrameReplay(400, (4, 2, 8))  # 473 frames, and up to 8 new ones with each transition
     naive, game = Naive(replay), Game(0, 2, (4, 2, 8), kinds=2_000, end=1.0, still=0)
-    for step in range(300):
+    for step in range(500):
         naive.add(*game.step())
         if step % 20 == 0:
             assert sorted(everything(replay).reward.tolist()) == sorted(naive.whole())
