@@ -297,7 +297,7 @@ def saved(replay, run: Path):
 def test_restored_replay_goes_on_like_the_first(tmp_path, steps, mapped):
     image = (3, 5, 4)
     one, two = (FrameReplay(200, image, tmp_path if mapped else None) for _ in range(2))
-    game, hers = (Game(6, 3, image, kinds=200, end=0.5, hold=2) for _ in range(2))
+    game, hers = (Game(6, 3, image, kinds=200, end=1.0, still=0) for _ in range(2))
     fill(one, game, steps)
     for _ in range(steps):
         hers.step()
