@@ -5,8 +5,8 @@ ale-py (GPL-2.0, hence an extra) the paper's four names are there and say what t
 """
 
 from .env import GameEnv, GameVectorEnv, register
-from .games import PAPER, games, installed, resolve
 from .options import Options
+from .roms import PAPER, games, installed, resolve
 
 __all__ = ["PAPER", "GameEnv", "GameVectorEnv", "Options", "games", "installed", "resolve"]
 

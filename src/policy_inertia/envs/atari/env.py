@@ -11,8 +11,8 @@ from gymnasium.vector.utils import batch_space
 
 from ...types import InputError, nearest
 from ..batches import checked_actions, refuse_ended, reset_mask, seeds_of
-from .games import games, library, rom_of, vector_class
 from .options import Options, options_from
+from .roms import games, library, rom_of, vector_class
 
 INFO = ("lives", "episode_frame_number")
 SEEDS = 2**31  # as many as ale-py has

@@ -1,0 +1,28 @@
+"""The same games as Gymnasium makes them: ale-py's single env, preprocessed and stacked by it."""
+
+import gymnasium as gym
+from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
+
+from policy_inertia.envs.atari.roms import library
+
+
+class Idle(gym.Wrapper):
+    """Begins with `frames` idle frames; AtariPreprocessing draws its own number of them."""
+
+    frames = 0
+
+    def reset(self, **kwargs):
+        told = self.env.reset(**kwargs)
+        for _ in range(self.frames):
+            obs, _, _, _, info = self.env.step(0)
+            told = obs, info
+        return told
+
+
+def make(game: str, frameskip: int = 4, stack: int = 4, **kwargs) -> tuple[gym.Env, Idle]:
+    """`game` as ALE spells it, not sticky unless asked; and where to say how many idle frames."""
+    library()  # its import registers ALE/...
+    options = {"frameskip": 1, "repeat_action_probability": 0.0} | kwargs
+    idle = Idle(gym.make(f"ALE/{game}-v5", disable_env_checker=True, **options))
+    grey = AtariPreprocessing(idle, noop_max=0, frame_skip=frameskip)
+    return FrameStackObservation(grey, stack, padding_type="zero"), idle
