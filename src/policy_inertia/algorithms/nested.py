@@ -61,8 +61,17 @@ class NestedConfig(Generic[CoreConfig]):
 
 @dataclass(frozen=True)
 class DialConfig(NestedConfig[CoreConfig]):
-    """Settings of a controller for which switching has a price, lambda."""
+    """Settings of a controller for which switching has a price, lambda.
 
+    It is only as good as its critics, so they learn faster than the paper's.
+    """
+
+    learning_rate: float = 1e-3
+    """Adam's learning rate for the critics of the mixed policy."""
+    target_rate: float = 0.01
+    """Share of those critics that moves into their targets at each update (sigma)."""
+    huber: float | None = 1.0
+    """The size of an error of Q from which its loss grows linearly; None: never."""
     act: Literal["gate", "full", "mu"] = "gate"
     """gate: repeat if Q says that it is worth as much as the core's action, else the core's action;
     full: the best action in Q; mu: the paper's mixture, learned by a network of its own."""
