@@ -26,7 +26,7 @@ def turned(algorithm, params, largest, price):
 
 
 def test_free_switching_with_a_mu_network_is_nsac_bit_for_bit():
-    free = {"act": "mu", "price": 0.0, "learning_starts": 50}
+    free = {"act": "mu", "price": 0.0, "learning_starts": 50, "huber": None}
     dial = Session(settings("dial-sac", "CartPole-v1", **free), "CartPole-v1")
     nsac = Session(settings("nsac", "CartPole-v1", learning_starts=50), "CartPole-v1")
     for _ in range(60):
@@ -69,7 +69,12 @@ def by_hand(config, state, batch, core_action, reward_before):
         v = paid.max() if config.act == "full" else max(paid[a], paid[core_action[i]])
         y = batch.reward[i] + batch.discount[i] * v
         for t in twins:
-            total += 0.5 * (forward(t, np.array(now))[0][a] - y / scale) ** 2
+            error = abs(forward(t, np.array(now))[0][a] - y / scale)
+            total += (
+                error**2 / 2
+                if error <= config.huber
+                else config.huber * error - 0.5 * config.huber**2
+            )
     return total / rows
 
 
@@ -77,7 +82,7 @@ def by_hand(config, state, batch, core_action, reward_before):
 @pytest.mark.parametrize("act", ["gate", "full"])
 @pytest.mark.parametrize("price", [None, 0.7])
 def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(core, act, price):
-    config = DialConfig(core, act=act, price=price, refund=0.15, largest=2.0, **SMALL)
+    config = DialConfig(core, act=act, price=price, refund=0.15, largest=2.0, huber=0.8, **SMALL)
     algorithm = build(config, SPEC)
     state = algorithm.init(np.random.default_rng(1))
     update = jax.jit(algorithm.update)

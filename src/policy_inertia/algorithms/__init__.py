@@ -90,7 +90,14 @@ AROUND: dict[str, Method] = {
     ),
     "smooth-mu": Method(
         "the paper's learned inertia around a frozen core",
-        DialConfig(core=FrozenConfig(), act="mu", price=0.0),
+        DialConfig(
+            core=FrozenConfig(),
+            act="mu",
+            price=0.0,
+            learning_rate=NestedConfig.learning_rate,
+            target_rate=NestedConfig.target_rate,
+            huber=NestedConfig.huber,
+        ),
     ),
 }
 
@@ -140,9 +147,12 @@ def config_from_dict(template: Any, values: dict[str, Any]) -> Any:
             raise InputError(
                 f"'{name}' is no setting of {type(template).__name__}{nearest(name, known)}"
             )
-    return dataclasses.replace(
-        template, **{name: _fitting(name, known[name], value) for name, value in values.items()}
-    )
+    optional = {f.name for f in dataclasses.fields(template) if "None" in str(f.type)}
+    changes = {
+        name: None if value is None and name in optional else _fitting(name, known[name], value)
+        for name, value in values.items()
+    }
+    return dataclasses.replace(template, **changes)
 
 
 def _fitting(name: str, like: Any, value: Any) -> Any:
