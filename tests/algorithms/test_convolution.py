@@ -1,3 +1,4 @@
+import jax
 import numpy as np
 import pytest
 from jax import lax
@@ -16,14 +17,21 @@ def pixels(image, n=3):
     return np.random.default_rng(1).integers(0, 256, (n, int(np.prod(image))), dtype=np.uint8)
 
 
-def by_xla(params, x, image):
-    """XLA's own convolutions with the same kernels, as an independent computation."""
+def by_xla(layers, x, image):
+    """XLA's own convolutions, of kernels (filters, C, height, width), for comparison."""
     x = jnp.asarray(x.reshape(-1, *image), jnp.float32) / 255
-    for layer in convolutions(params)[1:-2:2]:
-        strides = (layer.stride, layer.stride)
-        y = lax.conv(x, jnp.asarray(layer.w), strides, "VALID", precision="highest")
-        x = jnp.maximum(y + layer.b[:, None, None], 0)
-    return np.asarray(x.transpose(0, 2, 3, 1).reshape(len(x), -1))
+    for w, b, stride in layers:
+        y = lax.conv(x, w, (stride, stride), "VALID", precision="highest")
+        x = jnp.maximum(y + b[:, None, None], 0)
+    return x.transpose(0, 2, 3, 1).reshape(len(x), -1)
+
+
+def kernels(params):
+    """Our layers as XLA wants them."""
+    return [
+        (jnp.asarray(layer.w), jnp.asarray(layer.b), layer.stride)
+        for layer in convolutions(params)[1:-2:2]
+    ]
 
 
 @pytest.mark.parametrize("image", [ATARI, (1, 36, 40), (3, 51, 37)])
@@ -33,8 +41,49 @@ def test_torso_is_three_convolutions(image, xp):
     x = pixels(image)
     found = torso(params, xp.asarray(x), image, xp)
     assert found.shape == (3, torso_size(image))
-    np.testing.assert_allclose(found, by_xla(params, x, image), atol=1e-5)
+    np.testing.assert_allclose(found, by_xla(kernels(params), x, image), atol=1e-5)
     np.testing.assert_allclose(run(convolutions(params), x.reshape(-1, *image)), found, atol=1e-5)
+
+
+@pytest.mark.parametrize("image", [ATARI, (3, 51, 37)])
+def test_gradients_are_those_of_the_convolutions(image):
+    params = init_torso(np.random.default_rng(0), image)
+    x = pixels(image)
+    pull = np.random.default_rng(2).normal(size=(3, torso_size(image))).astype(np.float32)
+    found = jax.grad(lambda p: (torso(p, x, image) * pull).sum())(params)
+    strides = [stride for *_, stride in kernels(params)]
+
+    def reference(weights):
+        layers = [(w, b, s) for (w, b), s in zip(weights, strides, strict=True)]
+        return (by_xla(layers, x, image) * pull).sum()
+
+    expected = jax.grad(reference)([(w, b) for w, b, _ in kernels(params)])
+    for (w, b, _), (dw, db) in zip(kernels(found), expected, strict=True):
+        np.testing.assert_allclose(w, dw, atol=1e-5 * abs(dw).max() + 1e-7)
+        np.testing.assert_allclose(b, db, atol=1e-5 * abs(db).max() + 1e-7)
+
+
+def test_twins_gradients_are_those_of_two_networks():
+    params = init_torso(np.random.default_rng(0), ATARI, twins=2)
+    x = pixels(ATARI)
+    pull = np.random.default_rng(2).normal(size=(2, 3, torso_size(ATARI))).astype(np.float32)
+    both = jax.grad(lambda p: (torso(p, x, ATARI) * pull).sum())(params)
+    for i in range(2):
+        one = [{k: v[i] for k, v in layer.items()} for layer in params]
+        alone = jax.grad(lambda p, i=i: (torso(p, x, ATARI) * pull[i]).sum())(one)
+        for mine, theirs in zip(both, alone, strict=True):
+            for k in ("w", "b"):
+                np.testing.assert_allclose(
+                    mine[k][i], theirs[k], atol=1e-5 * abs(theirs[k]).max() + 1e-7
+                )
+
+
+def test_pixels_may_come_as_floats():
+    """As they do where a frozen core's answers are stored with them."""
+    params = init_torso(np.random.default_rng(0), ATARI)
+    x = pixels(ATARI)
+    same = torso(params, x.astype(np.float32), ATARI, np)
+    np.testing.assert_array_equal(torso(params, x, ATARI, np), same)
 
 
 def test_sizes_of_the_papers_table():

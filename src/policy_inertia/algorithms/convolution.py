@@ -1,15 +1,18 @@
 """The convolutions of the paper's table for Atari, as products of matrices.
 
-A kernel is a whole number of strides wide in every layer of the table. So an image is cut into
-blocks of one stride, a patch is a few neighbouring blocks, and all patches are slices joined
-together: nothing is gathered, and NumPy runs the same lines as JAX.
+A kernel is a whole number of strides wide in every layer of the table, so all patches are slices
+joined together: nothing is gathered, and NumPy runs the same lines as JAX. XLA's own convolutions
+are slower, and twenty times as slow inside a loop, where the learner runs its updates. What is done
+for speed is measured by `benchmarks/atari.py`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
+from jax import lax
 from jax import numpy as jnp
 
 from ..types import Array, InputError, Tree
@@ -36,7 +39,8 @@ def init_torso(
 ) -> Tree:
     """Weights and biases uniform in +-1/sqrt(fan_in), as PyTorch's default.
 
-    The rows of `w` run over (block row, block column, row and column in the block, channel).
+    The rows of `w` run over (row, column, channel) of a patch, in the first layer over (block row,
+    block column, channel, row and column in the block).
     """
     layers, channels = [], image[0]
     lead = () if twins is None else (twins,)
@@ -52,23 +56,74 @@ def init_torso(
 
 def torso(params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any = jnp) -> Array:
     """Flat images of 0 to 255 (B, channels * height * width) -> (B, size); twins: (2, B, size)."""
-    x = pixels.reshape(-1, *image).transpose(0, 2, 3, 1).astype(np.float32) * np.float32(1 / 255)
-    for layer, (_, kernel, stride) in zip(params, LAYERS, strict=True):
-        x = xp.maximum(_convolve(x, layer, kernel, stride, xp), 0)
+    kernel, stride = LAYERS[0][1:]
+    x = _blocks(pixels.astype(np.uint8).reshape(-1, *image), kernel, stride, xp)
+    first = {"w": params[0]["w"] * np.float32(1 / 255), "b": params[0]["b"]}
+    x = _convolve(x, first, kernel // stride, 1, xp)
+    for layer, (_, kernel, stride) in zip(params[1:], LAYERS[1:], strict=True):
+        x = _convolve(x, layer, kernel, stride, xp)
     return x.reshape(*x.shape[:-3], -1)
 
 
+def _blocks(x: Array, kernel: int, stride: int, xp: Any) -> Array:
+    """Bytes (B, C, H, W) -> (B, rows, columns, C * stride * stride): a pixel for each block of one
+    stride, over which the first convolution has a stride of one.
+
+    Four bytes, a row of a block, are moved as one word: XLA moves elements one by one.
+    """
+    batch, channels, *size = x.shape
+    high, across = ((n - kernel) // stride + kernel // stride for n in size)
+    x = x[..., : high * stride, : across * stride]
+    x = x.reshape(batch, channels, high, stride, across, stride)
+    if xp is np:
+        words = np.ascontiguousarray(x).view(np.uint32)[..., 0].transpose(0, 2, 4, 1, 3)
+        x = np.ascontiguousarray(words).view(np.uint8)
+    else:
+        words = lax.bitcast_convert_type(x, jnp.uint32).transpose(0, 2, 4, 1, 3)
+        # the barrier keeps XLA from moving bytes after all
+        x = lax.bitcast_convert_type(lax.optimization_barrier(words), jnp.uint8)
+    return x.reshape(batch, high, across, -1)
+
+
 def _convolve(x: Array, layer: Tree, kernel: int, stride: int, xp: Any) -> Array:
-    """(..., H, W, C) -> (..., H', W', filters); twins of weights lead with an axis of two."""
+    """(..., H, W, C) -> (..., H', W', filters), rectified; twins' weights lead with an axis of two.
+
+    A row of a patch is `kernel // stride` neighbouring runs of `stride` pixels.
+    """
     *lead, height, width, channels = x.shape
     rows, columns = ((n - kernel) // stride + 1 for n in (height, width))
-    wide = kernel // stride  # of a patch, in blocks
-    high, across = rows + wide - 1, columns + wide - 1  # of the image, in blocks
-    x = x[..., : high * stride, : across * stride, :]
-    x = x.reshape(*lead, high, stride, across, stride, channels)
-    x = xp.moveaxis(x, -4, -3).reshape(*lead, high, across, stride * stride * channels)
-    blocks = [x[..., i : i + rows, j : j + columns, :] for i in range(wide) for j in range(wide)]
-    patches = xp.concatenate(blocks, -1)
+    wide = kernel // stride
+    across = columns + wide - 1
+    x = x[..., : across * stride, :].reshape(*lead, height, across, stride * channels)
+    end = (rows - 1) * stride + 1
+    runs = [x[..., i : i + end : stride, j : j + columns, :]
+            for i in range(kernel) for j in range(wide)]  # fmt: skip
+    patches = xp.stack(runs, -2).astype(np.float32)
     patches = patches.reshape(*lead[:-1], lead[-1] * rows * columns, -1)
-    y = patches @ layer["w"] + layer["b"]
+    y = (np.matmul if xp is np else _product)(patches, layer["w"]) + layer["b"]
+    y = np.maximum(y, 0) if xp is np else jax.nn.relu(y)
     return y.reshape(*y.shape[:-2], lead[-1], rows, columns, -1)
+
+
+@jax.custom_vjp
+def _product(x: Array, w: Array) -> Array:
+    """x @ w; twins' `w` leads with an axis of two, which `x` may lack."""
+    return x @ w
+
+
+def _forward(x: Array, w: Array) -> tuple[Array, tuple[Array, Array]]:
+    return x @ w, (x, w)
+
+
+def _backward(saved: tuple[Array, Array], dy: Array) -> tuple[Array, Array]:
+    """The many patches are not transposed but their few gradients, at half the time.
+
+    The barriers keep XLA from turning this into its usual form.
+    """
+    x, w = saved
+    dw = lax.optimization_barrier(lax.optimization_barrier(dy.mT) @ x).mT
+    dx = dy @ w.mT
+    return (dx if dx.ndim == x.ndim else dx.sum(0)), dw
+
+
+_product.defvjp(_forward, _backward)

@@ -128,10 +128,13 @@ def perceptron(params: Tree) -> Layers:
 def convolutions(params: Tree) -> Layers:
     """Our convolutions (see `algorithms.convolution`) over images of bytes, channels first."""
     layers: list[Layer] = [Rescale(np.zeros((), np.float32), np.full((), 255, np.float32))]
-    for layer, (filters, kernel, stride) in zip(params, LAYERS, strict=True):
+    for i, (layer, (filters, kernel, stride)) in enumerate(zip(params, LAYERS, strict=True)):
         w, blocks = np.asarray(layer["w"]), kernel // stride
-        w = w.reshape(blocks, blocks, stride, stride, -1, filters)
-        w = w.transpose(5, 4, 0, 2, 1, 3).reshape(filters, -1, kernel, kernel)
+        if i == 0:  # see `init_torso` for the order of the rows
+            w = w.reshape(blocks, blocks, -1, stride, stride, filters).transpose(5, 2, 0, 3, 1, 4)
+            w = w.reshape(filters, -1, kernel, kernel)
+        else:
+            w = w.reshape(kernel, kernel, -1, filters).transpose(3, 2, 0, 1)
         layers += [Conv(w, np.asarray(layer["b"]).reshape(-1), stride), Activation("ReLU")]
     return (*layers, ChannelsLast(), Flatten())
 
