@@ -84,9 +84,15 @@ def towards(target, source, rate):
 
 
 class NSAC:
-    """The state of one NSAC learner, updated by lines 10 to 18 of Algorithm 2."""
+    """The state of one NSAC learner, updated by lines 10 to 18 of Algorithm 2.
 
-    def __init__(self, actor, critics, pic, mixed_critics, *, lr, rate, alpha_core, alpha, mu0):
+    `at_once`: whatever a loss asks the core or the critics is asked before the first step.
+    """
+
+    def __init__(
+        self, actor, critics, pic, mixed_critics, *, lr, rate, alpha_core, alpha, mu0, at_once
+    ):
+        self.at_once = at_once
         self.actor, self.critics, self.pic, self.mixed = actor, critics, pic, mixed_critics
         self.targets, self.mixed_targets = copy.deepcopy(critics), copy.deepcopy(mixed_critics)
         self.rate, self.alpha_core, self.alpha, self.mu0 = rate, alpha_core, alpha, mu0
@@ -101,6 +107,17 @@ class NSAC:
         def lower(pair, x):
             return np.minimum(network(pair[0], x), network(pair[1], x))
 
+        now, then = with_previous(obs, prev, n), with_previous(next_obs, action, n)
+
+        def ask():
+            core = [softmax(network(self.actor, x)) for x in (obs, next_obs)]
+            return (lower(self.critics, obs), lower(self.mixed, now), *core)
+
+        before = ask()
+
+        def answers():
+            return before if self.at_once else ask()
+
         # inner: the core, as plain SAC
         pi = softmax(network(self.actor, next_obs))
         y = reward + discount * value(pi, lower(self.targets, next_obs), self.alpha_core)
@@ -108,7 +125,7 @@ class NSAC:
             self.adam[f"c{i}"].step(
                 critic, lambda c, y=y: np.mean((network(c, obs)[rows, action] - y) ** 2) / 2
             )
-        q = lower(self.critics, obs)
+        q = answers()[0]
         self.adam["actor"].step(
             self.actor,
             lambda a: -np.mean(value(softmax(network(a, obs)), q, self.alpha_core)),
@@ -117,16 +134,14 @@ class NSAC:
             towards(target, critic, self.rate)
 
         # outer: the mixed policy, with the core that was just improved
-        now, then = with_previous(obs, prev, n), with_previous(next_obs, action, n)
-        core_now = softmax(network(self.actor, obs))
-        core_next = softmax(network(self.actor, next_obs))
+        core_now, core_next = answers()[2:]
         pi = mixture(network(self.pic, then)[:, 0], core_next, action, self.mu0)
         y = reward + discount * value(pi, lower(self.mixed_targets, then), self.alpha)
         for i, critic in enumerate(self.mixed):
             self.adam[f"m{i}"].step(
                 critic, lambda c, y=y: np.mean((network(c, now)[rows, action] - y) ** 2) / 2
             )
-        q_mixed = lower(self.mixed, now)
+        q_mixed = answers()[1]
         self.adam["pic"].step(
             self.pic,
             lambda p: (

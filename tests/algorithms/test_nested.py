@@ -1,3 +1,5 @@
+import re
+
 import jax
 import numpy as np
 import pytest
@@ -36,15 +38,20 @@ def same(ours, theirs, twin=None):
         np.testing.assert_allclose(mine[1], b, atol=3e-5)
 
 
-def test_three_updates_agree_with_an_independent_algorithm_2():
+@pytest.mark.parametrize("at_once", [False, True])
+def test_three_updates_agree_with_an_independent_algorithm_2(at_once):
+    core = SACConfig(
+        hidden=(6,), learning_rate=0.01, target_rate=0.1, temperature=0.2, at_once=at_once
+    )
     config = NestedConfig(
-        core=SACConfig(hidden=(6,), learning_rate=0.01, target_rate=0.1, temperature=0.2),
+        core=core,
         hidden=(6,),
         learning_rate=0.01,
         pic_learning_rate=0.01,
         target_rate=0.1,
         temperature=0.05,
         mu0=0.1,
+        at_once=at_once,
     )
     algorithm = build(config, SPEC)
     state = algorithm.init(np.random.default_rng(1))
@@ -58,6 +65,7 @@ def test_three_updates_agree_with_an_independent_algorithm_2():
         alpha_core=0.2,
         alpha=0.05,
         mu0=0.1,
+        at_once=at_once,
     )
     update = jax.jit(algorithm.update)
     for i in range(3):
@@ -74,6 +82,23 @@ def test_three_updates_agree_with_an_independent_algorithm_2():
     start = algorithm.init(np.random.default_rng(1))
     moved = np.abs(state.pic[0]["w"] - start.pic[0]["w"]).max()
     assert moved > 0.01  # far more than the tolerance: the comparison can fail
+
+
+def test_at_once_evaluates_nothing_twice():
+    """Four twin and four single networks at s or s': Algorithm 2's order needs four more."""
+    spec = Spec(4 * 36 * 36, 4, image=(4, 36, 36))
+    frames = np.random.default_rng(0).integers(0, 256, (2, 8, spec.obs_dim), np.uint8)
+    batch = minibatch()._replace(obs=frames[0], next_obs=frames[1])
+
+    def products(at_once: bool) -> int:
+        config = NestedConfig(core=SACConfig(at_once=at_once), at_once=at_once)
+        algorithm = build(config, spec)
+        state = algorithm.init(np.random.default_rng(0))
+        program = jax.jit(algorithm.update).lower(state, batch, DUE).compile()
+        return len(re.findall(r" dot\(", program.as_text()))
+
+    layers = 6  # three convolutions, three of the perceptron
+    assert products(False) - products(True) == 4 * layers
 
 
 def test_mu_zero_is_plain_sac():

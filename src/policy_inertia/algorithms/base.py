@@ -101,12 +101,14 @@ def soft_evaluation(
     alpha: Array | float,
     rate: float,
     huber: float | None = None,
+    at_once: bool = False,
 ) -> tuple[Critics, Array, Array]:
     """One step of soft policy evaluation, of the core (J(theta)) as of the mixed policy
     (J(vartheta)): the new critics, their smaller value now, and the loss.
 
     `extras` are what the critics see beside the observation now and at the next step, or None; the
-    targets move by `rate`. For `huber` see `losses.bellman_residual`.
+    targets move by `rate`. For `huber` see `losses.bellman_residual`. The value is that after the
+    step, or before it (`at_once`): XLA then sees that the loss has computed it already.
     """
     now, then = (batch.obs, extras[0]), (batch.next_obs, extras[1])
     next_value = losses.soft_value(log_pi_next, network(critics.target, *then).min(0), alpha)
@@ -118,7 +120,8 @@ def soft_evaluation(
         critics.optimiser,
     )
     target = optax.incremental_update(online, critics.target, rate)
-    return Critics(online, target, optimiser_state), network(online, *now).min(0), loss
+    q = network(critics.online if at_once else online, *now).min(0)
+    return Critics(online, target, optimiser_state), q, loss
 
 
 def plain(log_pi: Array, scores: Array) -> Acting:

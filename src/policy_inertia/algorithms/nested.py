@@ -46,6 +46,9 @@ class NestedConfig(Generic[CoreConfig]):
     huber: float | None = None
     """The size of an error of Q from which its loss grows linearly, not as its square; None: never,
     as in the paper's equations. Try 1 where values are large or learning is unstable."""
+    at_once: bool = False
+    """Compute the outer half's losses with the core and the critics as they were before the update,
+    and not with what has just been improved, as the paper: cheaper where the networks are large."""
 
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "pic_learning_rate", "temperature")
@@ -176,11 +179,13 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         action = q.argmax(-1)
         return (action == prev_action).astype(np.float32), action
 
-    def update_outer(state: NestedState, batch: Transition) -> tuple[NestedState, dict[str, Array]]:
+    def update_outer(
+        state: NestedState, batch: Transition, core_state: Tree
+    ) -> tuple[NestedState, dict[str, Array]]:
         price, unit, seen, dial_state = sampled(state.dial, batch)
 
         def log_core(obs: Array, prev_action: Array) -> Array:
-            return core.apply(core.acting(state.core), obs, prev_action).log_pi
+            return core.apply(core.acting(core_state), obs, prev_action).log_pi
 
         log_core_next = log_core(batch.next_obs, batch.action)
         now, then = (one_hot(a, n_actions) for a in (batch.prev_action, batch.action))
@@ -220,6 +225,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             config.temperature if act == "mu" else 0.0,
             config.target_rate,
             config.huber,
+            config.at_once,
         )
         report = {"mixed_critic_loss": critic_loss}
         state = state._replace(critics=critics, dial=dial_state)
@@ -238,12 +244,15 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     def update(
         state: NestedState, batch: Transition, due: Array
     ) -> tuple[NestedState, dict[str, Array]]:
+        before = state.core
+
         def inner(state: NestedState) -> tuple[NestedState, dict[str, Array]]:
             core_state, report = core.update(state.core, batch, due[:-1])
             return state._replace(core=core_state), report
 
         def outer(state: NestedState) -> tuple[NestedState, dict[str, Array]]:
-            return update_outer(state, batch)
+            # at once: what the core's own losses have computed already is not computed again
+            return update_outer(state, batch, before if config.at_once else state.core)
 
         if len(set(intervals)) == 1:  # always both: no branch in the compiled loop
             state, report = inner(state)

@@ -46,6 +46,9 @@ class SACConfig:
     huber: float | None = None
     """The size of an error of Q from which its loss grows linearly, not as its square; None: never,
     as in the paper's equations. Try 1 where values are large or learning is unstable."""
+    at_once: bool = False
+    """Compute all losses before the first step, as many implementations do, and not each with what
+    has just been improved, as the paper: cheaper where the networks are large."""
 
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "temperature")
@@ -87,7 +90,9 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
             alpha,
             config.target_rate,
             config.huber,
+            config.at_once,
         )
+        before = state.actor
         actor, actor_optimiser, actor_loss = descend(
             optimiser,
             lambda actor: losses.soft_policy_loss(log_softmax(network(actor, batch.obs)), q, alpha),
@@ -97,7 +102,7 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
         state = state._replace(actor=actor, critics=critics, actor_optimiser=actor_optimiser)
         report = {"critic_loss": critic_loss, "actor_loss": actor_loss}
         if config.auto_temperature:
-            log_pi = log_softmax(network(actor, batch.obs))
+            log_pi = log_softmax(network(before if config.at_once else actor, batch.obs))
             log_alpha, alpha_optimiser, report["ent_coef_loss"] = descend(
                 optimiser,
                 lambda log_alpha: losses.temperature_loss(log_alpha, log_pi, target_entropy),

@@ -63,13 +63,14 @@ _ATARI: dict[str, dict[str, Any]] = {
         "checkpoint_seconds": 600.0,
     },
     "DQNConfig": {"hidden": (512,), "train_interval": 4},
-    "SACConfig": {"hidden": (512,), "train_interval": 4, "target_rate": 0.005},
+    "SACConfig": {"hidden": (512,), "train_interval": 4, "target_rate": 0.005, "at_once": True},
     "NestedConfig": {
         "hidden": (512,),
         "train_interval": 4,
         "target_rate": 0.005,
         "pic_learning_rate": 3e-3,
         "temperature": 1e-4,
+        "at_once": True,
     },
 }
 _SCORED = {"episodic_life": False, "reward_clipping": False}
