@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test test-slow test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop clean
+.PHONY: demo test test-slow test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-atari clean
 
 demo: $(VENV)/.core  ## DQN, SAC and NSAC on Two-Way: a table, a report, curves, a film of NSAC
 	$(BIN)/policy-inertia compare dqn sac nsac --env policy_inertia/TwoWay-v0 --steps 60000 \
@@ -35,6 +35,9 @@ benchmark-studies: $(VENV)/.core  ## what the study runner itself costs
 
 benchmark-interop: $(VENV)/.test  ## latency of exported policies and of SmoothActions
 	$(BIN)/python benchmarks/interop.py
+
+benchmark-atari: $(VENV)/.test  ## learning from pixels beside PyTorch
+	$(BIN)/python benchmarks/atari.py
 
 benchmark-simulator: $(VENV)/.test  ## our Highway tasks beside highway-env
 	$(BIN)/python benchmarks/simulator.py

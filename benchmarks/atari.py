@@ -1,0 +1,286 @@
+"""How fast learning from pixels is: Qbert, batches of 64, an update every four transitions.
+
+One network, whole updates, and whole training with its memory, beside PyTorch's (SB3's DQN, and
+discrete SAC as CleanRL writes it) on **one core**. Updates are timed in turns in one process and in
+CPU time, so that a busy machine hits everybody alike; ratios are what counts. `make
+benchmark-atari` runs it all and prints tables; the figures also go to a JSON file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import platform
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from learner import call
+
+from policy_inertia.threads import use_one_thread
+
+use_one_thread()
+
+import numpy as np  # noqa: E402
+
+HERE = Path(__file__).parent
+ENV = "policy_inertia/Qbert-v0"
+OURS = ("dqn", "sac", "nsac", "dial-dqn")
+IMAGE, BATCH, N_ACTIONS = (4, 84, 84), 64, 6
+CALL = 4  # updates in one call, as with 16 envs
+ENVS, BUFFER, LEARNING_STARTS = 16, 20_000, 1_000
+
+
+def in_turns(contenders: dict[str, tuple[int, Callable[[], Any]]], rounds: int) -> dict[str, float]:
+    """Milliseconds of CPU time of each, the median over the rounds; (how many at a call, what)."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for i in range(rounds + 2):  # two to warm up
+        for name, (count, run) in contenders.items():
+            start = time.process_time()
+            run()
+            if i >= 2:
+                times[name].append((time.process_time() - start) / count * 1e3)
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+def network(rounds: int) -> dict[str, float]:
+    """Forward and backward of one network: ours, XLA's convolutions, PyTorch, bare products."""
+    import jax
+    from atari_peers import network_pass
+    from jax import lax
+    from jax import numpy as jnp
+
+    from policy_inertia.algorithms.networks import Network
+    from policy_inertia.types import Spec
+
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (BATCH, int(np.prod(IMAGE))), dtype=np.uint8)
+    spec = Spec(pixels.shape[1], N_ACTIONS, image=IMAGE)
+    net = Network(spec, (512,), N_ACTIONS)
+    params = net.init(rng)
+
+    def by_xla(params: Any, x: Any) -> Any:
+        """The same sizes; which weight stands where does not matter for the time."""
+        x = x.reshape(-1, *IMAGE).astype(jnp.float32) / 255
+        for layer, (kernel, stride) in zip(params["torso"], ((8, 4), (4, 2), (3, 1)), strict=True):
+            w = layer["w"].T.reshape(layer["w"].shape[1], -1, kernel, kernel)
+            x = lax.conv_general_dilated(x, w, (stride, stride), "VALID")
+            x = jax.nn.relu(x + layer["b"].reshape(-1, 1, 1))
+        first, last = params["head"]
+        x = jax.nn.relu(x.reshape(len(x), -1) @ first["w"] + first["b"])
+        return x @ last["w"] + last["b"]
+
+    def descent(f: Callable[..., Any], loop: bool) -> tuple[int, Callable[[], Any]]:
+        def step(i: Any, p: Any) -> Any:
+            gradient = jax.grad(lambda p: (f(p, jnp.asarray(pixels) + i) ** 2).sum())(p)
+            return jax.tree.map(lambda a, g: a - 1e-7 * g, p, gradient)
+
+        count = CALL if loop else 1
+        once = jax.jit(lambda p: step(jnp.uint8(0), p))
+        many = jax.jit(
+            lambda p: lax.fori_loop(0, CALL, lambda i, p: step(i.astype(jnp.uint8), p), p)
+        )
+        return count, lambda: jax.block_until_ready((many if loop else once)(params))
+
+    def products() -> tuple[int, Callable[[], Any]]:
+        """What no rearrangement avoids: the eleven large products, each in its faster form."""
+        sizes = [(25_600, 256, 32), (5_184, 512, 64), (3_136, 576, 64), (64, 3_136, 512)]
+        shapes = [((m, k), (k, n)) for m, k, n in sizes]
+        shapes += [((n, m), (m, k)) for m, k, n in sizes]  # of the weights
+        shapes += [((m, n), (n, k)) for m, k, n in sizes[1:]]  # of the inputs
+        pairs = [[jnp.asarray(rng.normal(0, 1, s), jnp.float32) for s in pair] for pair in shapes]
+
+        def body(i: Any, carry: Any) -> Any:
+            return lax.optimization_barrier((carry[0], [a @ b for a, b in carry[0]]))
+
+        run = jax.jit(lambda c: lax.fori_loop(0, CALL, body, c))
+        carry = (pairs, [a @ b for a, b in pairs])
+        return CALL, lambda: jax.block_until_ready(run(carry))
+
+    return in_turns(
+        {
+            "ours": descent(net, True),
+            "xla": descent(by_xla, False),  # in a loop it is twenty times as slow
+            "torch": (1, network_pass(pixels, False)),
+            "torch-channels-last": (1, network_pass(pixels, True)),
+            "products": products(),
+        },
+        rounds,
+    )
+
+
+def updates(rounds: int) -> dict[str, float]:
+    """One update of each method, and acting on 1 and on 16 observations."""
+    import torch
+    from atari_peers import SAC, sb3_dqn
+
+    from policy_inertia.algorithms import build, override
+    from policy_inertia.config import settings
+    from policy_inertia.frames import FrameReplay
+    from policy_inertia.session import Learner
+    from policy_inertia.types import Spec, Transition
+
+    rng = np.random.default_rng(0)
+    spec = Spec(int(np.prod(IMAGE)), N_ACTIONS, image=IMAGE)
+    replay = FrameReplay(200, IMAGE)
+    stacks = rng.integers(0, 256, (2, 200, spec.obs_dim), dtype=np.uint8)
+    action, reward = rng.integers(0, N_ACTIONS, 200), rng.random(200, np.float32)
+    for i in range(200):
+        one = slice(i, i + 1)
+        replay.add(Transition(stacks[0][one], action[one], action[one], reward[one],
+                              np.full(1, 0.99), stacks[1][one]))  # fmt: skip
+    words = np.zeros((CALL, BATCH, replay.width), np.int32)
+    contenders: dict[str, tuple[int, Callable[[], Any]]] = {}
+
+    def add(name: str, config: Any) -> None:
+        learner = Learner(build(config, spec), spec, np.random.default_rng(0))
+        due = np.ones((CALL, len(learner.algorithm.intervals)), bool)
+
+        def update() -> None:
+            replay.sample(rng, (CALL, BATCH), words)
+            learner.update(words, due, CALL)
+
+        contenders[f"ours-{name}"] = (CALL, update)
+        if name in ("dqn", "nsac"):
+            for n in (1, 16):
+                see = functools.partial(learner.algorithm.apply, xp=np)
+                act = functools.partial(see, learner.acting, stacks[0][:n], action[:n])
+                contenders[f"act-{name}-{n}"] = (1, act)
+
+    for method in OURS:
+        add(method, settings(method, ENV).config)
+    in_turn = {"at_once": False}
+    nsac = settings("nsac", ENV).config
+    add("nsac-in-turn", override(nsac, {"NestedConfig": in_turn, "SACConfig": in_turn}))
+
+    sb3 = sb3_dqn(1, 1_000, 1_000)
+    sb3.learn(300)  # fills its replay; nothing is learned yet
+    contenders["sb3-dqn"] = (1, lambda: sb3.train(gradient_steps=1, batch_size=BATCH))
+    sac = SAC(N_ACTIONS)
+
+    def torch_update() -> None:
+        i = rng.integers(0, 200, BATCH)
+        obs, next_obs = (torch.as_tensor(s[i]).reshape(-1, *IMAGE) for s in stacks)
+        a, r = torch.as_tensor(action[i]), torch.as_tensor(reward[i])
+        sac.update((obs, a, r, torch.full((BATCH,), 0.99), next_obs))
+
+    contenders["cleanrl-sac"] = (1, torch_update)
+    return in_turns(contenders, rounds)
+
+
+def training(who: str, seconds: float) -> dict[str, float]:
+    """Steps per second of time and of CPU time on Qbert, and the largest resident memory."""
+    if who == "sb3-dqn":
+        from atari_peers import sb3_dqn
+
+        model = sb3_dqn(ENVS, BUFFER, LEARNING_STARTS)
+        clock: list[tuple[float, float, int]] = []
+
+        def tick(*_: Any) -> bool:
+            if model.num_timesteps > LEARNING_STARTS + 200:
+                clock.append((time.perf_counter(), time.process_time(), model.num_timesteps))
+            return not clock or clock[-1][0] - clock[0][0] < seconds
+
+        model.learn(10**9, callback=tick, log_interval=None)
+        first, last = clock[0], clock[-1]
+    else:
+        from policy_inertia.config import settings
+        from policy_inertia.session import Session
+
+        changes = {"envs": ENVS, "buffer_size": BUFFER, "learning_starts": LEARNING_STARTS}
+        s = Session(settings(who.removeprefix("ours-"), ENV, **changes), ENV)
+        while s.step < LEARNING_STARTS + 200:
+            s.advance()
+        first = last = (time.perf_counter(), time.process_time(), s.step)
+        while last[0] - first[0] < seconds:
+            s.advance()
+            last = (time.perf_counter(), time.process_time(), s.step)
+    wall, cpu, n = (b - a for a, b in zip(first, last, strict=True))
+    return {
+        "steps_per_second": n / wall,
+        "steps_per_cpu_second": n / cpu,
+        "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+KINDS: dict[str, Callable[..., dict[str, float]]] = {
+    "network": network,
+    "updates": updates,
+    "training": training,
+}
+
+
+def measure(seconds: float, rounds: int) -> dict[str, Any]:
+    def own(*words: Any) -> dict[str, Any]:
+        return call([sys.executable, __file__, "--own", *words], " ".join(map(str, words)))
+
+    return {
+        "network_ms": own("network", rounds),
+        "update_ms": own("updates", rounds),
+        "training": {
+            who: own("training", who, seconds)
+            for who in ("ours-dqn", "ours-sac", "ours-nsac", "sb3-dqn")
+        },
+        "machine": f"{platform.machine()}, one core, Python {platform.python_version()}",
+    }
+
+
+def report(figures: dict[str, Any]) -> str:
+    """The tables in docs/performance.md."""
+    network, update, training = (figures[k] for k in ("network_ms", "update_ms", "training"))
+    lines = ["| one network, forward and backward | ms of CPU | / ours |", "|---|---|---|"]
+    lines += [f"| {k} | {v:.1f} | {v / network['ours']:.2f} |" for k, v in network.items()]
+    lines += ["", "| one update, or acting | ms of CPU | / our DQN's |", "|---|---|---|"]
+    lines += [f"| {k} | {v:.1f} | {v / update['ours-dqn']:.2f} |" for k, v in update.items()]
+    lines += ["", "| training on Qbert | steps/s | steps/CPU s | MB |", "|---|---|---|---|"]
+    lines += [
+        f"| {k} | {v['steps_per_second']:.0f} | {v['steps_per_cpu_second']:.0f} | {v['mb']:.0f} |"
+        for k, v in training.items()
+        if v
+    ]
+    speed = {k: v.get("steps_per_cpu_second", 0.0) for k, v in training.items()}
+    rows = [
+        ("one network, ours / PyTorch, channels last",
+         network["ours"] / network["torch-channels-last"], ""),
+        ("one network, ours / its products alone", network["ours"] / network["products"], ""),
+        ("update, NSAC / our DQN", update["ours-nsac"] / update["ours-dqn"], "<= 6"),
+        ("update, our DQN / SB3's", update["ours-dqn"] / update["sb3-dqn"], "<= 1"),
+        ("update, our SAC / CleanRL's", update["ours-sac"] / update["cleanrl-sac"], ""),
+    ]  # fmt: skip
+    if speed["sb3-dqn"]:
+        rows.append(("training, our DQN / SB3's", speed["ours-dqn"] / speed["sb3-dqn"], ">= 1"))
+    lines += ["", "| ratio | measured | wanted |", "|---|---|---|"]
+    lines += [f"| {name} | {value:.2f} | {wanted} |" for name, value, wanted in rows]
+    return "\n".join([*lines, "", f"Measured on {figures['machine']}."])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each training")
+    parser.add_argument("--rounds", type=int, default=15, help="of the timed calls")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "atari.json")
+    parser.add_argument("--own", nargs="+", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # one core, for everybody
+    if args.own:
+        import torch
+
+        torch.set_num_threads(1)
+        kind, *rest = args.own
+        numbers = [json.loads(w) if w[0].isdigit() else w for w in rest]
+        print(json.dumps(KINDS[kind](*numbers)))
+        return
+    figures = measure(args.seconds, args.rounds)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(figures, indent=1) + "\n")
+    print(report(figures))
+
+
+if __name__ == "__main__":
+    main()
