@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from learner import call
-
 from policy_inertia.threads import use_one_thread
 
 use_one_thread()
@@ -52,10 +51,10 @@ def in_turns(contenders: dict[str, tuple[int, Callable[[], Any]]], rounds: int) 
 def network(rounds: int) -> dict[str, float]:
     """Forward and backward of one network: ours, XLA's convolutions, PyTorch, bare products."""
     import jax
-    from atari_peers import network_pass
     from jax import lax
     from jax import numpy as jnp
 
+    from atari_peers import network_pass
     from policy_inertia.algorithms.networks import Network
     from policy_inertia.types import Spec
 
@@ -118,8 +117,8 @@ def network(rounds: int) -> dict[str, float]:
 def updates(rounds: int) -> dict[str, float]:
     """One update of each method, and acting on 1 and on 16 observations."""
     import torch
-    from atari_peers import SAC, sb3_dqn
 
+    from atari_peers import SAC, sb3_dqn
     from policy_inertia.algorithms import build, override
     from policy_inertia.config import settings
     from policy_inertia.frames import FrameReplay
