@@ -18,4 +18,4 @@ def test_all_rivals_are_held_to_the_same_budgets():
         for x in study.experiments[0].lines
         if x.method == "dial-dqn"
     }
-    assert cores == {100}
+    assert cores == {500}

@@ -33,7 +33,7 @@ class DQNConfig:
     """Where epsilon stays."""
     huber: float | None = None
     """The size of an error of Q from which its loss grows linearly, not as its square; None: never,
-    as in the paper's equations. Try 1 where values are large or learning is unstable."""
+    as in the paper's equations. The smaller, the calmer, and the less a rare disaster counts."""
 
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "epsilon_decay")

@@ -45,7 +45,7 @@ class NestedConfig(Generic[CoreConfig]):
     """Units of each hidden layer of the controller and of its critics."""
     huber: float | None = None
     """The size of an error of Q from which its loss grows linearly, not as its square; None: never,
-    as in the paper's equations. Try 1 where values are large or learning is unstable."""
+    as in the paper's equations. The smaller, the calmer, and the less a rare disaster counts."""
     at_once: bool = False
     """Compute the outer half's losses with the core and the critics as they were before the update,
     and not with what has just been improved, as the paper: cheaper where the networks are large."""
@@ -73,7 +73,7 @@ class DialConfig(NestedConfig[CoreConfig]):
     """Adam's learning rate for the critics of the mixed policy."""
     target_rate: float = 0.01
     """Share of those critics that moves into their targets at each update (sigma)."""
-    huber: float | None = 1.0
+    huber: float | None = 5.0
     """The size of an error of Q from which its loss grows linearly; None: never."""
     act: Literal["gate", "full", "mu"] = "gate"
     """gate: repeat if Q says that it is worth as much as the core's action, else the core's action;

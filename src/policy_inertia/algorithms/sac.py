@@ -45,7 +45,7 @@ class SACConfig:
     """The target entropy as a share of the largest, log |A|; only for auto_temperature."""
     huber: float | None = None
     """The size of an error of Q from which its loss grows linearly, not as its square; None: never,
-    as in the paper's equations. Try 1 where values are large or learning is unstable."""
+    as in the paper's equations. The smaller, the calmer, and the less a rare disaster counts."""
     at_once: bool = False
     """Compute all losses before the first step, as many implementations do, and not each with what
     has just been improved, as the paper: cheaper where the networks are large."""
