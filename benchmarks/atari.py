@@ -219,13 +219,17 @@ def measure(seconds: float, rounds: int) -> dict[str, Any]:
     def own(*words: Any) -> dict[str, Any]:
         return call([sys.executable, __file__, "--own", *words], " ".join(map(str, words)))
 
+    training: dict[str, dict[str, float]] = {}
+    for _ in range(3):  # in turns, and the best counts: a busy moment only ever slows
+        for who in ("ours-dqn", "sb3-dqn", "ours-sac", "ours-nsac"):
+            found = own("training", who, seconds)
+            best = training.get(who, {}).get("steps_per_cpu_second", 0.0)
+            if found.get("steps_per_cpu_second", 0.0) > best:
+                training[who] = found
     return {
         "network_ms": own("network", rounds),
         "update_ms": own("updates", rounds),
-        "training": {
-            who: own("training", who, seconds)
-            for who in ("ours-dqn", "ours-sac", "ours-nsac", "sb3-dqn")
-        },
+        "training": training,
         "machine": f"{platform.machine()}, one core, Python {platform.python_version()}",
     }
 
@@ -241,9 +245,8 @@ def report(figures: dict[str, Any]) -> str:
     lines += [
         f"| {k} | {v['steps_per_second']:.0f} | {v['steps_per_cpu_second']:.0f} | {v['mb']:.0f} |"
         for k, v in training.items()
-        if v
     ]
-    speed = {k: v.get("steps_per_cpu_second", 0.0) for k, v in training.items()}
+    speed = {k: v["steps_per_cpu_second"] for k, v in training.items()}
     rows = [
         ("one network, ours / PyTorch, channels last",
          network["ours"] / network["torch-channels-last"], ""),
@@ -252,7 +255,7 @@ def report(figures: dict[str, Any]) -> str:
         ("update, our DQN / SB3's", update["ours-dqn"] / update["sb3-dqn"], "<= 1"),
         ("update, our SAC / CleanRL's", update["ours-sac"] / update["cleanrl-sac"], ""),
     ]  # fmt: skip
-    if speed["sb3-dqn"]:
+    if "sb3-dqn" in speed and "ours-dqn" in speed:
         rows.append(("training, our DQN / SB3's", speed["ours-dqn"] / speed["sb3-dqn"], ">= 1"))
     lines += ["", "| ratio | measured | wanted |", "|---|---|---|"]
     lines += [f"| {name} | {value:.2f} | {wanted} |" for name, value, wanted in rows]

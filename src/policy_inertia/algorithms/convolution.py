@@ -80,9 +80,9 @@ def _blocks(x: Array, kernel: int, stride: int, xp: Any) -> Array:
         words = np.ascontiguousarray(x).view(np.uint32)[..., 0].transpose(0, 2, 4, 1, 3)
         x = np.ascontiguousarray(words).view(np.uint8)
     else:
-        words = lax.bitcast_convert_type(x, jnp.uint32).transpose(0, 2, 4, 1, 3)
+        x = lax.bitcast_convert_type(x, jnp.uint32).transpose(0, 2, 4, 1, 3)
         # the barrier keeps XLA from moving bytes after all
-        x = lax.bitcast_convert_type(lax.optimization_barrier(words), jnp.uint8)
+        x = lax.bitcast_convert_type(lax.optimization_barrier(x), jnp.uint8)
     return x.reshape(batch, high, across, -1)
 
 
@@ -109,10 +109,12 @@ def _convolve(x: Array, layer: Tree, kernel: int, stride: int, xp: Any) -> Array
 @jax.custom_vjp
 def _product(x: Array, w: Array) -> Array:
     """x @ w; twins' `w` leads with an axis of two, which `x` may lack."""
-    return x @ w
+    return _forward(x, w)[0]
 
 
 def _forward(x: Array, w: Array) -> tuple[Array, tuple[Array, Array]]:
+    if w.ndim > x.ndim:  # one product of both would come out with the twins interleaved
+        return jnp.stack([x @ twin for twin in w]), (x, w)
     return x @ w, (x, w)
 
 
