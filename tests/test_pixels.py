@@ -127,3 +127,21 @@ def test_papers_column_for_atari():
     dqn = settings("dqn", "ALE/Breakout-v5").config
     assert (dqn.hidden, dqn.train_interval, dqn.target_period) == ((512,), 4, 10_000)
     assert (dqn.epsilon_decay, dqn.epsilon_final) == (5e-6, 0.1)
+
+
+# learning: minutes each, so not in the quick tests ------------------------------------------------
+
+_LEARNER = {"hidden": (64,), "learning_rate": 5e-4, "target_rate": 0.02, "train_interval": 2}
+_SAC = {**_LEARNER, "temperature": 0.02, "at_once": True}
+LEARNING = {
+    "dqn": {
+        **{k: v for k, v in _LEARNER.items() if k != "target_rate"},
+        "learning_rate": 1e-3,
+        "target_period": 100,
+        "epsilon_decay": 1e-3,
+        "epsilon_final": 0.05,
+    },
+    "sac": _SAC,
+    "nsac": {**_LEARNER, "at_once": True, "mu0": 0.3, "pic_learning_rate": 1e-3, "core": _SAC},
+}
+RANDOM = -1.2  # the return of random actions; standing still has -1.5, following the ball 6.5
