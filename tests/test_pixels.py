@@ -145,3 +145,26 @@ LEARNING = {
     "nsac": {**_LEARNER, "at_once": True, "mu0": 0.3, "pic_learning_rate": 1e-3, "core": _SAC},
 }
 RANDOM = -1.2  # the return of random actions; standing still has -1.5, following the ball 6.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", LEARNING)
+def test_pixel_game_is_learned(method, tmp_path):
+    policy = train(
+        method,
+        Catch,
+        tmp_path,
+        steps=4_000,
+        batch_size=16,
+        buffer_size=5_000,
+        learning_starts=200,
+        gamma=0.8,
+        eval_every=4_000,
+        **LEARNING[method],
+    )
+    found = evaluate(policy, Catch, 50, seed=1).summary()
+    assert found["return"] > RANDOM + 2
+    if policy.nested:
+        alone = evaluate(policy.core(), Catch, 50, seed=1).summary()
+        assert found["oscillation_ratio"] < 0.9 * alone["oscillation_ratio"]
+        assert found["return"] > alone["return"] - 1

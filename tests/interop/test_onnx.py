@@ -11,7 +11,7 @@ import pytest
 from policy_inertia import InputError, Policy
 from policy_inertia.interop import export
 from policy_inertia.interop import onnx as exporting
-from policy_inertia.interop.model import Controller, model_of
+from policy_inertia.interop.model import model_of
 from policy_inertia.interop.network import Linear
 from policy_inertia.interop.onnx import nearly_tied
 from policy_inertia.interop.onnx_core import session
@@ -186,7 +186,8 @@ def test_graph_that_differs_is_not_written(tmp_path, monkeypatch):
         model = model_of(policy)
         *first, last = model.controller.layers
         last = Linear(last.w, last.b + 0.01)
-        return dataclasses.replace(model, controller=Controller((*first, last), 0.0))
+        controller = dataclasses.replace(model.controller, layers=(*first, last))
+        return dataclasses.replace(model, controller=controller)
 
     monkeypatch.setattr(exporting, "model_of", wrong)
     with pytest.raises(InputError, match=r"differs from Policy\(nsac .* nothing was written"):
