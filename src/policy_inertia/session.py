@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -16,11 +16,14 @@ from .algorithms import Algorithm, build
 from .checkpoint import flatten, unflatten
 from .config import RunConfig
 from .envs import Decisions, EnvLike, Envs, Spaces, episode_seed
-from .frames import FrameReplay, unpack_frames
 from .policy import Policy, sample
 from .replay import Replay, Stored, unpack
 from .runs import finite
+from .threads import keep_memory
 from .types import InputError, Spec, Transition, Tree
+
+if TYPE_CHECKING:
+    from .frames import FrameReplay
 
 TRAINING, EVALUATION, FINAL = 0, 1, 2  # three streams of episode seeds
 
@@ -30,6 +33,8 @@ class Learner:
 
     def __init__(self, algorithm: Algorithm, spec: Spec, rng: np.random.Generator) -> None:
         self.algorithm = algorithm
+        if spec.image is not None:
+            keep_memory()
         self.state = algorithm.init(rng)
         self._run = _compiled_updates(algorithm, spec)
         shapes = jax.eval_shape(algorithm.acting, self.state)
@@ -72,6 +77,8 @@ def _compiled_updates(algorithm: Algorithm, spec: Spec) -> Callable[..., Any]:
 
     def read(words: Any) -> Transition:
         if spec.image is not None and _in_frames(spec):
+            from .frames import unpack_frames
+
             return unpack_frames(words, spec.image)
         return unpack(words, spec.obs_dim)
 
@@ -89,6 +96,8 @@ def _compiled_updates(algorithm: Algorithm, spec: Spec) -> Callable[..., Any]:
 
 def _replay(config: RunConfig, spec: Spec) -> Replay | FrameReplay:
     if spec.image is not None and _in_frames(spec):
+        from .frames import FrameReplay  # it brings Numba, for which nobody else has to wait
+
         folder = Path(config.memory_map) if config.memory_map else None
         return FrameReplay(config.buffer_size, spec.image, folder)
     if config.memory_map:
