@@ -75,11 +75,15 @@ def train_core(path: Path, seed: int, steps: int = CORE_STEPS) -> None:
 
 
 def carry_out(
-    seed: int, runs: Path, episodes: int = EPISODES, steps: int = STEPS, core_steps: int = CORE_STEPS
+    seed: int,
+    runs: Path,
+    episodes: int = EPISODES,
+    steps: int = STEPS,
+    core_steps: int = CORE_STEPS,
 ) -> dict[str, Any]:
     """The record of one seed: a core, then every controller around it."""
     from ..interop.smoothing import smooth
-    from ..runs import commit, versions
+    from ..runs import versions
 
     core = runs / f"seed-{seed}" / "core.zip"
     if not core.exists():
@@ -98,14 +102,14 @@ def carry_out(
         "policies": {},
         "recommended": {},
         "seconds": {},
+        "cpu_seconds": {},  # one thread: what the clock would say on a machine with nothing else
         "memory_mb": {},
         "versions": versions()
         | {name: importlib.metadata.version(name) for name in ("stable-baselines3", "torch")},
-        "commit": commit(),
     }
     for name, changes in CONTROLLERS.items():
         folder = core.parent / name.replace(" ", "-")
-        whole = not folder.exists()
+        whole, worked = not folder.exists(), time.process_time()
         result = smooth(
             core,
             TASK,
@@ -124,7 +128,9 @@ def carry_out(
             record["policies"][key] = {k: found[k] for k in kept}
         record["budget"] = result.budget
         record["recommended"][name] = result.recommended
-        record["seconds"][name] = result.seconds if whole else None  # of a resumed run unknown
+        if whole:  # of a run that was stopped and resumed they are not known
+            record["seconds"][name] = result.seconds
+            record["cpu_seconds"][name] = time.process_time() - worked
         record["memory_mb"][name] = result.memory
     return record
 
