@@ -2,8 +2,8 @@
 
     python -m policy_inertia.study.plug_in
 
-One record a seed is kept in results/plug-in. A finished seed is not done again; of a stopped one the
-trained core is kept, and the controllers go on from their checkpoints.
+One record a seed is kept in results/plug-in. A finished seed is not done again; of a stopped one
+the trained core is kept, and the controllers go on from their checkpoints.
 """
 
 from __future__ import annotations
