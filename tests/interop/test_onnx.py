@@ -167,6 +167,14 @@ def test_dial_of_one_price_has_no_lambda(tmp_path):
     assert (ask(path)[0] != act(policy)).mean() < 1e-3
 
 
+@pytest.mark.parametrize("method", ["dqn", "nsac", "dial-dqn", "dial-sac"])
+def test_file_holds_nothing_that_is_not_used(method, tmp_path):
+    """Programs that load it would warn of each such number."""
+    graph = onnx.load(fresh(method).export(tmp_path / "p.onnx").path).graph
+    used = {name for node in graph.node for name in node.input}
+    assert {constant.name for constant in graph.initializer} <= used
+
+
 def test_same_policy_same_bytes(tmp_path):
     policy = fresh("nsac")
     one, two = (policy.export(tmp_path / f"{n}.onnx").path.read_bytes() for n in "ab")

@@ -164,7 +164,7 @@ def serialise(model: Model) -> tuple[bytes, int]:
             graph.network(model.controller.eyes, "observation"),
             graph.add("Cast", repeat, to=TensorProto.FLOAT),
         ]
-        relative = graph.number(model.controller.fixed)
+        relative = None
         if dial is not None:
             seen, relative = graph.prices(dial)
             inputs.append(seen)
@@ -174,6 +174,7 @@ def serialise(model: Model) -> tuple[bytes, int]:
             log_pi = scores = graph.log_mixture(x, model.controller.mu0, log_core, repeat, none)
             mu = graph.inertia(x, model.controller.mu0, none)
         else:
+            relative = relative or graph.number(model.controller.fixed)
             scores = graph.add("Add", x, graph.add("Mul", relative, inputs[1]))
             log_pi, mu = graph.dial(model.controller.act, scores, log_core, repeat, none, n_actions)
     else:

@@ -39,6 +39,8 @@ CORE = {  # of Stable-Baselines3's DQN: what its defaults are too slow for in so
 STEPS = 50_000
 EPISODES = 1_000  # held out, for each policy: crash rates are to be told apart
 CONTROLLERS = {"controller": {}, "no warm-up": {"warmup": 0.0}}
+SEEDS = (10, 11, 12, 13, 14)  # others were looked at while the settings were chosen
+RESULTS = Path("results/plug-in")
 POLICIES = ("core", "hysteresis", *CONTROLLERS)
 FIGURES = ("oscillation_ratio", "return", "crash_rate", "length")
 FORMAT = 1
@@ -48,9 +50,9 @@ FORMAT = 1
 class PlugIn:
     """`smooth` around DQNs of Stable-Baselines3 on Two-Way, and what it did to them."""
 
-    seeds: tuple[int, ...] = (10, 11, 12, 13, 14)
-    """Others were looked at while the settings were chosen."""
-    out: Path = Path("results/plug-in")
+    seeds: tuple[int, ...] = SEEDS
+    """Seeds of the cores and of the controllers around them."""
+    out: Path = RESULTS
     """Folder for the records, one JSON file a seed."""
     runs: Path = Path("runs/plug-in")
     """Folder for cores and runs."""
