@@ -21,11 +21,13 @@ from ..threads import use_one_thread
 from ..types import InputError
 from .statistics import Estimate, interquartile_mean
 
+Settings = dict[str, Any]
+
 TASK = "policy_inertia/TwoWay-v0"
-KWARGS = {"config": {"scenario": "simple"}}  # the complex one can hardly be survived
+KWARGS: Settings = {"config": {"scenario": "simple"}}  # the complex one can hardly be survived
 CORE_STEPS = 60_000
 CORE_ENVS = 4
-CORE = {  # of Stable-Baselines3's DQN: what its defaults are too slow for in so few steps
+CORE: Settings = {  # of Stable-Baselines3's DQN, whose defaults are too slow for so few steps
     "learning_rate": 5e-4,
     "learning_starts": 1_000,
     "buffer_size": 60_000,
@@ -38,7 +40,7 @@ CORE = {  # of Stable-Baselines3's DQN: what its defaults are too slow for in so
 }
 STEPS = 50_000
 EPISODES = 1_000  # held out, for each policy: crash rates are to be told apart
-CONTROLLERS = {"controller": {}, "no warm-up": {"warmup": 0.0}}
+CONTROLLERS: dict[str, Settings] = {"controller": {}, "no warm-up": {"warmup": 0.0}}
 SEEDS = (10, 11, 12, 13, 14)  # others were looked at while the settings were chosen
 RESULTS = Path("results/plug-in")
 POLICIES = ("core", "hysteresis", *CONTROLLERS)
