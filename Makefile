@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test test-slow test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-atari clean
+.PHONY: demo test test-slow test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-atari study-plug-in clean
 
 demo: $(VENV)/.core  ## DQN, SAC and NSAC on Two-Way: a table, a report, curves, a film of NSAC
 	$(BIN)/policy-inertia compare dqn sac nsac --env policy_inertia/TwoWay-v0 --steps 60000 \
@@ -38,6 +38,9 @@ benchmark-interop: $(VENV)/.test  ## latency of exported policies and of SmoothA
 
 benchmark-atari: $(VENV)/.test  ## learning from pixels beside PyTorch
 	$(BIN)/python benchmarks/atari.py
+
+study-plug-in: $(VENV)/.test  ## smooth around DQNs of Stable-Baselines3: what is missing of its records
+	$(BIN)/python -m policy_inertia.study.plug_in
 
 benchmark-simulator: $(VENV)/.test  ## our Highway tasks beside highway-env
 	$(BIN)/python benchmarks/simulator.py
