@@ -9,7 +9,15 @@ import pytest
 
 from policy_inertia import InputError
 from policy_inertia.study import plug_in
-from policy_inertia.study.plug_in import POLICIES, against_core, carry_out, load, table, values
+from policy_inertia.study.plug_in import (
+    POLICIES,
+    against_core,
+    by_seed,
+    carry_out,
+    load,
+    table,
+    values,
+)
 
 
 def record(seed: int, oscillation: float, total: float, crashes: float) -> dict:
@@ -58,6 +66,8 @@ def test_table_shows_interquartile_means_over_seeds():
     assert "[" not in single
     with pytest.raises(InputError, match="at least one seed"):
         table([])
+    last = by_seed(RECORDS).split("\n")[-1]
+    assert last.startswith("| 14 | 0.600 / 20.00 / 0.100 | 0.300 / 19.80 / 0.160 |")
 
 
 def test_published_records_are_of_the_declared_study():
@@ -72,7 +82,9 @@ def test_published_records_are_of_the_declared_study():
         assert r["episodes"] == plug_in.EPISODES
         assert set(r["policies"]) == set(POLICIES)
         assert r["budget"] == r["policies"]["core"]["oscillation_ratio"] / 2
-    assert table(records) in (root / "docs" / "results.md").read_text()
+    docs = (root / "docs" / "results.md").read_text()
+    assert table(records) in docs
+    assert by_seed(records) in docs
 
 
 def test_seed_is_carried_out_and_goes_on_where_it_stopped(tmp_path, monkeypatch):

@@ -191,6 +191,18 @@ def table(records: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def by_seed(records: Sequence[dict[str, Any]]) -> str:
+    """Oscillation / return / crash rate of every policy, seed by seed, as Markdown."""
+    lines = [f"| seed | {' | '.join(POLICIES)} |", "|---|" + "---|" * len(POLICIES)]
+    for r in records:
+        cells = [
+            "{oscillation_ratio:.3f} / {return:.2f} / {crash_rate:.3f}".format(**r["policies"][p])
+            for p in POLICIES
+        ]
+        lines.append(f"| {r['seed']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def _cell(found: Estimate, style: str) -> str:
     middle = style.format(found.value)
     if found.low is None or found.high is None:
@@ -210,7 +222,8 @@ def main() -> None:
         path = asked.out / f"seed-{seed}.json"
         if not path.exists():
             write_json(path, carry_out(seed, asked.runs))
-    print(table(load(asked.out, asked.seeds)))
+    records = load(asked.out, asked.seeds)
+    print(table(records), by_seed(records), sep="\n\n")
 
 
 if __name__ == "__main__":
