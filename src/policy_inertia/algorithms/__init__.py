@@ -86,8 +86,8 @@ METHODS: dict[str, Method] = {
 AROUND: dict[str, Method] = {
     "smooth": Method(
         "a controller for every price of switching around a frozen core",
-        # the core stands still and is good already: critics that learn fast can only help
-        DialConfig(core=FrozenConfig(), learning_rate=1e-3, target_rate=0.01, train_interval=1),
+        # the core is good already and stands still: only immature critics can do harm
+        DialConfig(core=FrozenConfig(), train_interval=1),
     ),
     "smooth-mu": Method(
         "the paper's learned inertia around a frozen core",
