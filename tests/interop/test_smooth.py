@@ -237,6 +237,7 @@ def test_while_it_is_watched_the_critics_learn_what_the_core_is_worth(watching):
         learning_rate=3e-3,
         target_rate=0.05,
         learning_starts=200,
+        train_interval=2,
         **changes,
     )
     for _ in range(700):

@@ -86,8 +86,9 @@ METHODS: dict[str, Method] = {
 AROUND: dict[str, Method] = {
     "smooth": Method(
         "a controller for every price of switching around a frozen core",
-        # the core is good already and stands still: only immature critics can do harm
-        DialConfig(core=FrozenConfig(), train_interval=1),
+        # the core is good already: what does harm is immature critics, and ones that take a rare
+        # crash for an outlier, as a small `huber` does
+        DialConfig(core=FrozenConfig(), train_interval=1, huber=5.0),
     ),
     "smooth-mu": Method(
         "the paper's learned inertia around a frozen core",
