@@ -163,6 +163,7 @@ def test_pixel_game_is_learned(method, tmp_path):
         **LEARNING[method],
     )
     found = evaluate(policy, Catch, 50, seed=1).summary()
+    print(f"{method}: return {found['return']:.1f}, oscillation {found['oscillation_ratio']:.2f}")
     assert found["return"] > RANDOM + 2
     if policy.nested:
         alone = evaluate(policy.core(), Catch, 50, seed=1).summary()

@@ -67,20 +67,20 @@ def _flat(tree: Tree) -> Any:
     return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(tree)])
 
 
-def _in_frames(spec: Spec) -> bool:
-    """Whether observations are stored frame by frame: not where a core's answers go with them."""
-    return spec.image is not None and not spec.aside
+def _frames(spec: Spec) -> tuple[int, int, int] | None:
+    """The image that is stored frame by frame; none where a core's answers go with it."""
+    return None if spec.aside else spec.image
 
 
 def _compiled_updates(algorithm: Algorithm, spec: Spec) -> Callable[..., Any]:
     """One program for any number of updates: the loop's length is an argument, not a shape."""
 
     def read(words: Any) -> Transition:
-        if spec.image is not None and _in_frames(spec):
-            from .frames import unpack_frames
+        if (image := _frames(spec)) is None:
+            return unpack(words, spec.obs_dim)
+        from .frames import unpack_frames
 
-            return unpack_frames(words, spec.image)
-        return unpack(words, spec.obs_dim)
+        return unpack_frames(words, image)
 
     def run(state: Tree, words: Any, due: Any, n: Any) -> tuple[Tree, Any, dict[str, Any]]:
         def body(i: Any, carry: tuple[Tree, Any]) -> tuple[Tree, Any]:
@@ -95,11 +95,11 @@ def _compiled_updates(algorithm: Algorithm, spec: Spec) -> Callable[..., Any]:
 
 
 def _replay(config: RunConfig, spec: Spec) -> Replay | FrameReplay:
-    if spec.image is not None and _in_frames(spec):
+    if (image := _frames(spec)) is not None:
         from .frames import FrameReplay  # it brings Numba, for which nobody else has to wait
 
         folder = Path(config.memory_map) if config.memory_map else None
-        return FrameReplay(config.buffer_size, spec.image, folder)
+        return FrameReplay(config.buffer_size, image, folder)
     if config.memory_map:
         raise InputError(
             f"memory_map is {config.memory_map} and {config.env} is stored without frames: leave "

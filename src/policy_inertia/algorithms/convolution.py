@@ -2,7 +2,7 @@
 
 A kernel is a whole number of strides wide in every layer of the table, so all patches are slices
 joined together: nothing is gathered, and NumPy runs the same lines as JAX. XLA's own convolutions
-are slower, and twenty times as slow inside a loop, where the learner runs its updates. What is done
+are slower, and far slower still inside a loop, where the learner runs its updates. What is done
 for speed is measured by `benchmarks/atari.py`.
 """
 
@@ -119,7 +119,7 @@ def _forward(x: Array, w: Array) -> tuple[Array, tuple[Array, Array]]:
 
 
 def _backward(saved: tuple[Array, Array], dy: Array) -> tuple[Array, Array]:
-    """The many patches are not transposed but their few gradients, at half the time.
+    """The many patches are not transposed but their few gradients.
 
     The barriers keep XLA from turning this into its usual form.
     """

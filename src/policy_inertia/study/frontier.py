@@ -14,9 +14,8 @@ from .plan import Experiment, Line, Study, Task
 
 BUDGETS = (0.05, 0.1, 0.15, 0.2)
 PENALTIES = (0.05, 0.2)  # the paper's, and one that is felt
-# 60,000 steps are too few for the paper's slow exploration and targets of DQN; with squared errors
-# it may drive slowly on Two-Way, and with Huber's loss from 1 on it crashes on Lane Change, since
-# rare large errors hardly count
+# 60,000 steps are too few for the paper's slow exploration and targets of DQN; with Huber's
+# loss from 1 on it crashes on Lane Change, since rare large errors hardly count
 FASTER = {"epsilon_decay": 1e-4, "epsilon_final": 0.05, "target_period": 500, "huber": 5.0}
 # with its 45 vehicles an episode costs as much as several of the others
 LANE_CHANGE = replace(
