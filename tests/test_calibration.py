@@ -7,7 +7,7 @@ from policy_inertia import InputError, Policy, evaluate, train
 from policy_inertia.calibration import Calibration, Row
 from policy_inertia.envs import episode_seed
 from policy_inertia.session import EVALUATION, FINAL, TRAINING
-from policy_inertia.sweep import CALIBRATION
+from policy_inertia.sweep import CALIBRATION, _refined
 from tests import probes
 from tests.helpers import SHORT
 from tests.test_policy import fresh
@@ -67,6 +67,30 @@ def test_calibration_measures_what_evaluate_measures_on_its_own_episodes():
         assert found["return"] == row.mean_return
     assert [row.setting for row in rows] == sorted(row.setting for row in rows)
     assert rows[0].setting == 0
+
+
+def measured(setting: float, oscillation: float) -> Row:
+    return Row(setting, oscillation, 0.0, None, 0.0, 20.0)
+
+
+def test_more_settings_go_where_the_oscillation_ratio_changes_most():
+    def line(setting: float) -> Row:
+        return measured(setting, max(0.1 - 0.1 * setting, 0))
+
+    rows = _refined([line(0.0), line(1.0), line(4.0)], line)
+    assert [r.setting for r in rows] == [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1, 4]
+
+
+def test_cliff_gets_no_more_settings_than_show_it():
+    def cliff(setting: float) -> Row:
+        return measured(setting, 0.5 * (setting < 0.7))
+
+    rows = _refined([cliff(0.0), cliff(1.0)], cliff)
+    below = max(r.setting for r in rows if r.oscillation_ratio)
+    above = min(r.setting for r in rows if not r.oscillation_ratio)
+    assert 0 < above - below < 0.01
+    assert len(rows) < 12
+    assert _refined([cliff(0.0)], cliff) == [cliff(0.0)]
 
 
 def test_any_policy_keeps_a_budget_by_hysteresis_without_training(tmp_path):

@@ -66,7 +66,8 @@ def test_dial_is_looked_at_in_three_places_and_calibrated_at_the_end(tmp_path):
     assert expected <= tensorboard_tags(tmp_path / "r")
     table = Policy.load(tmp_path / "r").calibration
     assert table == policy.calibration
-    assert (table.knob, table.episodes, len(table.rows)) == ("price", 2, 16)
+    assert (table.knob, table.episodes) == ("price", 2)
+    assert 16 <= len(table.rows) <= 32
     assert (table.rows[0].setting, table.rows[-1].setting) == (0, pytest.approx(3))
 
 

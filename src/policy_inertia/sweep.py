@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from .policy import Policy, State
 from .types import Array, InputError
 
 CALIBRATION = 3  # a stream of episode seeds beside training's, evaluation's and the final one's
-SETTINGS = 16
+SETTINGS = 16  # at first: as many again go where the oscillation ratio changes most
+FINE = 0.02  # between neighbours; noise is as large
 FROZEN = 0.01  # hysteresis' threshold is raised until the policy switches this rarely
 
 
@@ -31,6 +32,7 @@ def calibrate(
 
     The settings of a dial are prices from 0 to its largest; of any other policy thresholds of
     hysteresis, which need no training. Every setting gets the same episodes, with greedy actions.
+    Where the oscillation ratio differs by more than 0.02 from one to the next, more go in between.
     """
     if policy.repeats != (1,):
         raise InputError(
@@ -55,7 +57,7 @@ def calibrate(
         if settings is not None:
             rows = [row(setting) for setting in sorted(settings)]
         elif policy.largest_price is not None:
-            rows = [row(setting) for setting in _prices(policy.largest_price)]
+            rows = _refined([row(setting) for setting in _prices(policy.largest_price)], row)
         else:
             gaps = _Gaps(policy)
             run(gaps)
@@ -63,6 +65,7 @@ def calibrate(
             # gaps grow where an old action is held: beyond those seen, feel the way
             while rows[-1].oscillation_ratio > FROZEN and len(rows) < 2 * SETTINGS:
                 rows.append(row(2 * rows[-1].setting))
+            rows = _refined(rows, row)
     finally:
         if slots is not env:
             slots.close()
@@ -74,6 +77,19 @@ def _prices(largest: float) -> list[float]:
     """0, and prices spread evenly in their logarithm over the range that is learned."""
     spread = np.logspace(-DECADES, 0, SETTINGS - 1)
     return [0.0, *(largest * spread).tolist()] if largest else [0.0]
+
+
+def _refined(rows: list[Row], row: Callable[[float], Row]) -> list[Row]:
+    """More settings, each halfway between the two neighbours that differ most in oscillation."""
+    for _ in range(SETTINGS if len(rows) > 1 else 0):
+        low, high = (np.array([r.setting for r in part]) for part in (rows[:-1], rows[1:]))
+        steps = np.abs(np.diff([r.oscillation_ratio for r in rows]))
+        steps[low > 0.99 * high] = 0  # a cliff: there is nothing in between
+        if steps.max() <= FINE:
+            break
+        at = int(steps.argmax())
+        rows.insert(at + 1, row(float(low[at] + high[at]) / 2))
+    return rows
 
 
 class _Gaps:

@@ -20,12 +20,13 @@ class Pace:
     start: float
     step: float
     episode: float
+    ways: int = 2  # greedy and sampled; one where both are the same
 
     def seconds(self, run: Run) -> float:
         c = run.config
         evaluations = -(-c.steps // c.eval_every) + 1
-        last = c.final_episodes * (2 + 2 * len(run.hysteresis) + 2 * len(run.budgets))
-        last += (SETTINGS + 1) * c.calibration_episodes if run.budgets else 0
+        last = c.final_episodes * self.ways * (1 + len(run.hysteresis) + len(run.budgets))
+        last += (2 * SETTINGS + 1) * c.calibration_episodes if run.budgets else 0
         return (
             self.start + c.steps * self.step + self.episode * (evaluations * c.eval_episodes + last)
         )
@@ -69,4 +70,4 @@ def measure(config: RunConfig, seconds: float) -> Pace:
     evaluate(policy, config.env, episodes, 1, env_kwargs=config.test_kwargs)
     episode = (time.perf_counter() - evaluated) / episodes
     session.envs.close()
-    return Pace(warm - began, step, episode)
+    return Pace(warm - began, step, episode, 1 if policy.certain else 2)
