@@ -62,13 +62,13 @@ def test_dial_is_looked_at_in_three_places_and_calibrated_at_the_end(tmp_path):
     places = [f"_at_{share}" for share in ("0", "0.1", "1")]
     expected = {f"dial/{name}{p}" for p in places for name in ("mean_reward", "oscillation_ratio")}
     assert expected | {"dial/largest_price"} <= last.keys()
-    assert last["dial/largest_price"] == policy.largest_price == 3  # 3 x a reward of 1
+    assert last["dial/largest_price"] == policy.largest_price == 10  # 10 x a reward of 1
     assert expected <= tensorboard_tags(tmp_path / "r")
     table = Policy.load(tmp_path / "r").calibration
     assert table == policy.calibration
     assert (table.knob, table.episodes) == ("price", 2)
     assert 16 <= len(table.rows) <= 32
-    assert (table.rows[0].setting, table.rows[-1].setting) == (0, pytest.approx(3))
+    assert (table.rows[0].setting, table.rows[-1].setting) == (0, pytest.approx(10))
 
 
 def tensorboard_tags(out: Path) -> set[str]:

@@ -26,7 +26,7 @@ def turned(algorithm, params, largest, price):
 
 
 def test_free_switching_with_a_mu_network_is_nsac_bit_for_bit():
-    free = {"act": "mu", "price": 0.0, "learning_starts": 50, "huber": None}
+    free = {"act": "mu", "price": 0.0, "learning_starts": 50, "huber": None, "train_interval": 2}
     dial = Session(settings("dial-sac", "CartPole-v1", **free), "CartPole-v1")
     nsac = Session(settings("nsac", "CartPole-v1", learning_starts=50), "CartPole-v1")
     for _ in range(60):

@@ -86,9 +86,7 @@ METHODS: dict[str, Method] = {
 AROUND: dict[str, Method] = {
     "smooth": Method(
         "a controller for every price of switching around a frozen core",
-        # the core is good already: what does harm is immature critics, and ones that take a rare
-        # crash for an outlier, as a small `huber` does
-        DialConfig(core=FrozenConfig(), train_interval=1, huber=5.0),
+        DialConfig(core=FrozenConfig()),
     ),
     "smooth-mu": Method(
         "the paper's learned inertia around a frozen core",
@@ -99,6 +97,7 @@ AROUND: dict[str, Method] = {
             learning_rate=NestedConfig.learning_rate,
             target_rate=NestedConfig.target_rate,
             huber=NestedConfig.huber,
+            train_interval=NestedConfig.train_interval,
         ),
     ),
 }

@@ -66,7 +66,7 @@ class NestedConfig(Generic[CoreConfig]):
 class DialConfig(NestedConfig[CoreConfig]):
     """Settings of a controller for which switching has a price, lambda.
 
-    It is only as good as its critics, so they learn faster than the paper's.
+    It is only as good as its critics, so they learn faster and more often than the paper's.
     """
 
     learning_rate: float = 1e-3
@@ -75,12 +75,14 @@ class DialConfig(NestedConfig[CoreConfig]):
     """Share of those critics that moves into their targets at each update (sigma)."""
     huber: float | None = 5.0
     """The size of an error of Q from which its loss grows linearly; None: never."""
+    train_interval: int = 1
+    """Transitions collected for each update of the outer half (m)."""
     act: Literal["gate", "full", "mu"] = "gate"
     """gate: repeat if Q says that it is worth as much as the core's action, else the core's action;
     full: the best action in Q; mu: the paper's mixture, learned by a network of its own."""
     price: float | None = None
     """One fixed price of a switch; None learns all prices from 0 to the largest in one run."""
-    largest: float = 3.0
+    largest: float = 10.0
     """The largest price, in units of the largest reward (of a step, in size) seen in training."""
     refund: float = 0.1
     """Switches per step that are free (x0): each step earns the price times this back."""
@@ -130,7 +132,7 @@ class Turned(NamedTuple):
 class NestedActing(NamedTuple):
     core: Tree
     pic: Tree
-    critic: Tree = None
+    critics: Tree = None  # twins: the lower value counts, as in learning
     dial: Turned | None = None
 
 
@@ -264,8 +266,8 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
 
     def acting(state: NestedState) -> NestedActing:
         params = NestedActing(core.acting(state.core), state.pic)
-        if act != "mu":  # a target: an average over many updates, which jitters less
-            params = params._replace(critic=jax.tree.map(lambda w: w[0], state.critics.target))
+        if act != "mu":  # targets: averages over many updates, which jitter less
+            params = params._replace(critics=state.critics.target)
         if dial is not None and state.dial is not None:
             zero = jnp.float32(0)
             largest = dial.largest * state.dial.reward
@@ -292,7 +294,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             seen = xp.concatenate([last, turned], -1)
         if act != "mu":
             price = params.dial.relative[..., None] if params.dial else fixed
-            q = prices.net(value(params.critic, obs, seen, xp), price, last)
+            q = prices.net(value(params.critics, obs, seen, xp).min(0), price, last)
             mu, action = choose(q, log_core, prev_action, xp)
             return Acting(losses.log_certain(action, n_actions, xp), log_core, mu, q)
         pre = pre_activation(params.pic, obs, seen, xp)

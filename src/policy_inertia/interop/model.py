@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import jax
 import numpy as np
 
 from ..algorithms import DialConfig, DQNConfig, FrozenConfig, NestedConfig
@@ -41,14 +42,13 @@ class Prices:
 
 @dataclass(frozen=True)
 class Controller:
-    """Layers over what `eyes` make of the observation, a_prev's one-hot and features of a price.
+    """Networks over the observation and, behind their eyes, a_prev's one-hot and a price's features.
 
-    With `act` mu they give the pre-activation of mu(s, a_prev), else U(s, a_prev, .), by which a
-    dial's `gate` or its `full` choice goes.
+    With `act` mu there is one, which gives the pre-activation of mu(s, a_prev); else there are twins
+    U(s, a_prev, .), by whose lower value a dial's `gate` or its `full` choice goes.
     """
 
-    eyes: Layers
-    layers: Layers
+    networks: tuple[tuple[Layers, Layers], ...]  # eyes, and what comes after them
     mu0: float
     act: Literal["mu", "gate", "full"] = "mu"
     prices: Prices | None = None  # None: one price, `fixed`
@@ -81,21 +81,23 @@ class Model:
         if self.controller is None:
             return np.zeros(len(obs), np.float32)
         assert self.controller.plain, "ask the policy"
-        encoded = run(self.controller.eyes, obs)
+        ((eyes, layers),) = self.controller.networks
+        encoded = run(eyes, obs)
         last = one_hot(prev_action, self.n_actions, np)
-        x = run(self.controller.layers, np.concatenate([encoded, last], axis=1))
+        x = run(layers, np.concatenate([encoded, last], axis=1))
         return inertia(x[:, 0], self.controller.mu0, np) * (prev_action >= 0)
 
     def inertia_of_one(self, obs: np.ndarray, prev_action: int) -> float:
         """mu(s, a_prev) of a batch of one that has a previous action, in a few microseconds."""
         assert self.controller is not None
         assert self.controller.plain, "ask the policy"
-        encoded = run(self.controller.eyes, obs)[0]
+        ((eyes, layers),) = self.controller.networks
+        encoded = run(eyes, obs)[0]
         size = len(encoded)
         row = np.zeros((1, size + self.n_actions), np.float32)
         row[0, :size] = encoded
         row[0, size + prev_action] = 1
-        return inertia(run(self.controller.layers, row).item(), self.controller.mu0, math)
+        return inertia(run(layers, row).item(), self.controller.mu0, math)
 
     @property
     def n_actions(self) -> int:
@@ -150,9 +152,12 @@ def model_of(policy: Policy) -> Model:
 def _controller(spaces: Spaces, params: Any, config: NestedConfig[Any]) -> Controller:
     """The outer half of a nested policy."""
     if not isinstance(config, DialConfig):
-        return Controller(*layers_of(spaces, params.pic), config.mu0)
+        return Controller((layers_of(spaces, params.pic),), config.mu0)
     prices = None
     if params.dial is not None:
         prices = Prices(float(params.dial.price), float(params.dial.largest), config.largest)
-    network = layers_of(spaces, params.pic if config.act == "mu" else params.critic)
-    return Controller(*network, config.mu0, config.act, prices, config.price or 0.0)
+    twins = [params.pic]
+    if config.act != "mu":
+        twins = [jax.tree.map(lambda w, i=i: w[i], params.critics) for i in range(2)]
+    networks = tuple(layers_of(spaces, one) for one in twins)
+    return Controller(networks, config.mu0, config.act, prices, config.price or 0.0)

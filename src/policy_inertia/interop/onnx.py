@@ -160,22 +160,21 @@ def serialise(model: Model) -> tuple[bytes, int]:
     log_pi = log_core
     dial = model.controller.prices if model.controller is not None else None
     if model.controller is not None:
-        inputs = [
-            graph.network(model.controller.eyes, "observation"),
-            graph.add("Cast", repeat, to=TensorProto.FLOAT),
-        ]
-        relative = None
+        extra, relative = [graph.as_float(repeat)], None
         if dial is not None:
             seen, relative = graph.prices(dial)
-            inputs.append(seen)
-        joined = graph.add("Concat", *inputs, axis=1)
-        x = graph.network(model.controller.layers, joined)
+            extra.append(seen)
+        found = []
+        for eyes, layers in model.controller.networks:
+            joined = graph.add("Concat", graph.network(eyes, "observation"), *extra, axis=1)
+            found.append(graph.network(layers, joined))
+        x = graph.add("Min", *found)
         if model.controller.act == "mu":
             log_pi = scores = graph.log_mixture(x, model.controller.mu0, log_core, repeat, none)
             mu = graph.inertia(x, model.controller.mu0, none)
         else:
             relative = relative or graph.number(model.controller.fixed)
-            scores = graph.add("Add", x, graph.add("Mul", relative, inputs[1]))
+            scores = graph.add("Add", x, graph.add("Mul", relative, extra[0]))
             log_pi, mu = graph.dial(model.controller.act, scores, log_core, repeat, none, n_actions)
     else:
         zero = graph.add("Cast", "previous_action", to=TensorProto.FLOAT)
