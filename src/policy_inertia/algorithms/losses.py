@@ -111,7 +111,7 @@ def log_greedy(q: Array, xp: Any = jnp) -> Array:
 
 def log_certain(action: Array, n_actions: int, xp: Any = jnp) -> Array:
     """The policy that takes `action`, as log-probabilities: 0 there, LOG_ZERO elsewhere."""
-    return (1 - one_hot(action, n_actions, xp)) * LOG_ZERO
+    return (action[..., None] != xp.arange(n_actions)) * np.float32(LOG_ZERO)
 
 
 def gate(q: Array, log_pi_core: Array, prev_action: Array, xp: Any = jnp) -> tuple[Array, Array]:

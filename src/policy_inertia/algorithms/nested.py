@@ -290,11 +290,12 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         last = one_hot(prev_action, n_actions, xp)
         seen = last
         if params.dial is not None:
-            turned = xp.broadcast_to(params.dial.seen, (len(obs), prices.FEATURES))
+            turned = params.dial.seen + xp.zeros((len(obs), 1), np.float32)  # a row for each
             seen = xp.concatenate([last, turned], -1)
         if act != "mu":
             price = params.dial.relative[..., None] if params.dial else fixed
-            q = prices.net(value(params.critics, obs, seen, xp).min(0), price, last)
+            u = value(params.critics, obs, seen, xp).min(0)
+            q = prices.net(u, price, last)
             mu, action = choose(q, log_core, prev_action, xp)
             return Acting(losses.log_certain(action, n_actions, xp), log_core, mu, q)
         pre = pre_activation(params.pic, obs, seen, xp)

@@ -42,10 +42,10 @@ class Prices:
 
 @dataclass(frozen=True)
 class Controller:
-    """Networks over the observation and, behind their eyes, a_prev's one-hot and a price's features.
+    """Networks over what their eyes make of the observation, a_prev's one-hot and a price.
 
-    With `act` mu there is one, which gives the pre-activation of mu(s, a_prev); else there are twins
-    U(s, a_prev, .), by whose lower value a dial's `gate` or its `full` choice goes.
+    With `act` mu there is one, which gives the pre-activation of mu(s, a_prev); else there are
+    twins U(s, a_prev, .), by whose lower value a dial's `gate` or its `full` choice goes.
     """
 
     networks: tuple[tuple[Layers, Layers], ...]  # eyes, and what comes after them
