@@ -124,7 +124,7 @@ def test_policy_that_cannot_be_smooth_refuses_the_budget(tmp_path):
         "dial-dqn",
         probes.SwitchSeen,
         tmp_path / "r",
-        act="full",
+        act="mu",
         largest=0.1,
         learning_rate=3e-3,
         target_rate=0.05,
@@ -151,11 +151,21 @@ def test_dial_turns_between_two_steps():
     assert "price=0.5" in repr(turned)
 
 
-@pytest.mark.parametrize("price", [-0.1, 2.1, float("nan")])
-def test_price_beyond_what_was_learned_is_refused(price):
-    policy = reaching(fresh("dial-dqn"), 2.0)
-    with pytest.raises(InputError, match="learned prices from 0 to 2"):
+@pytest.mark.parametrize(("act", "price"), [("gate", -0.1), ("gate", float("nan")), ("mu", 2.1)])
+def test_price_that_makes_no_sense_is_refused(act, price):
+    policy = reaching(fresh("dial-dqn", act=act), 2.0)
+    reach = "on" if act == "gate" else "to 2, which it learned"
+    with pytest.raises(InputError, match=f"the price is {price}: give one from 0 {reach}"):
         policy.at(price)
+
+
+def test_price_beyond_the_largest_is_charged_for_the_decision_at_hand_alone():
+    policy = reaching(fresh("dial-dqn", largest=4.0), 2.0)
+    obs, last = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32), np.arange(9) % 2
+    at, beyond = (policy.at(price).acting(obs, last).scores for price in (2.0, 3.0))
+    # the values do not change; in their unit, 1 + 4, the price does by (3 - 2) / 5
+    expected = at + 0.2 * (last[:, None] == np.arange(2))
+    np.testing.assert_allclose(beyond, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["sac", "nsac"])

@@ -200,9 +200,10 @@ class Policy:
         return self.replace(hysteresis=tau)
 
     def at(self, price: Array) -> Policy:
-        """The same policy with its dial at another price of switching, from 0 to the largest.
+        """The same policy with its dial at another price of switching.
 
-        An array gives each row of a batch its own price.
+        An array gives each row of a batch its own price. Prices beyond the largest that was learned
+        are charged for the decision at hand, and not planned for.
 
         Between two steps too: the state that `predict` gave goes on with the new policy.
         """
@@ -212,14 +213,18 @@ class Policy:
                 f"{self.method} has no dial: train dial-dqn or dial-sac, or smooth this policy "
                 "with with_hysteresis"
             )
-        inside = (np.asarray(price) >= 0) & (np.asarray(price) <= largest * (1 + 1e-6))
+        end = np.finfo(np.float32).max if self.unbounded else largest * (1 + 1e-6)
+        inside = (np.asarray(price) >= 0) & (np.asarray(price) <= end)
         if not inside.all():
             outside = price if np.ndim(price) == 0 else price[~inside][0]
-            raise InputError(
-                f"the price is {outside}: this dial learned prices from 0 to {largest:g}, and says "
-                "nothing about others"
-            )
-        return self.replace(params=self._algorithm.at(self.params, np.minimum(price, largest)))
+            reach = "from 0 on" if self.unbounded else f"from 0 to {largest:g}, which it learned"
+            raise InputError(f"the price is {outside}: give one {reach}")
+        return self.replace(params=self._algorithm.at(self.params, price))
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether its knob can be turned on until it never switches: all but a network's mu can."""
+        return self.largest_price is None or getattr(self.config, "act", None) != "mu"
 
     def set_to(self, setting: float) -> Policy:
         """The same policy with its knob at `setting`: a price, or a threshold of hysteresis."""

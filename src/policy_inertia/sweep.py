@@ -17,7 +17,7 @@ from .types import Array, InputError
 CALIBRATION = 3  # a stream of episode seeds beside training's, evaluation's and the final one's
 SETTINGS = 16  # at first: as many again go where the oscillation ratio changes most
 FINE = 0.02  # between neighbours; noise is as large
-FROZEN = 0.01  # hysteresis' threshold is raised until the policy switches this rarely
+FROZEN = 0.01  # the knob is turned on until the policy switches this rarely
 
 
 def calibrate(
@@ -30,9 +30,10 @@ def calibrate(
 ) -> Policy:
     """`policy` with a table of what it does at each setting of its dial.
 
-    The settings of a dial are prices from 0 to its largest; of any other policy thresholds of
-    hysteresis, which need no training. Every setting gets the same episodes, with greedy actions.
-    Where the oscillation ratio differs by more than 0.02 from one to the next, more go in between.
+    The settings of a dial are prices; of any other policy thresholds of hysteresis, which need no
+    training. They go up to where it hardly ever switches; where the oscillation ratio differs by
+    more than 0.02 from one to the next, more go in between. Every setting gets the same episodes,
+    with greedy actions.
     """
     if policy.repeats != (1,):
         raise InputError(
@@ -56,15 +57,12 @@ def calibrate(
     try:
         if settings is not None:
             rows = [row(setting) for setting in sorted(settings)]
-        elif policy.largest_price is not None:
-            rows = _refined([row(setting) for setting in _prices(policy.largest_price)], row)
         else:
-            gaps = _Gaps(policy)
-            run(gaps)
-            rows = [row(setting) for setting in gaps.thresholds()]
-            # gaps grow where an old action is held: beyond those seen, feel the way
-            while rows[-1].oscillation_ratio > FROZEN and len(rows) < 2 * SETTINGS:
-                rows.append(row(2 * rows[-1].setting))
+            rows = [row(setting) for setting in _first(policy, run)]
+            while policy.unbounded and rows[-1].oscillation_ratio > FROZEN and rows[-1].setting > 0:
+                if len(rows) == 2 * SETTINGS:
+                    break
+                rows.append(row(2 * rows[-1].setting))  # beyond those: feel the way
             rows = _refined(rows, row)
     finally:
         if slots is not env:
@@ -73,10 +71,15 @@ def calibrate(
     return policy.replace(calibration=table)
 
 
-def _prices(largest: float) -> list[float]:
-    """0, and prices spread evenly in their logarithm over the range that is learned."""
+def _first(policy: Policy, run: Callable[[Any], Any]) -> list[float]:
+    """0, and a dial's prices spread evenly in their logarithm over the range that is learned, or
+    what thresholds of hysteresis a policy's gaps suggest."""
+    if policy.largest_price is None:
+        gaps = _Gaps(policy)
+        run(gaps)
+        return gaps.thresholds()
     spread = np.logspace(-DECADES, 0, SETTINGS - 1)
-    return [0.0, *(largest * spread).tolist()] if largest else [0.0]
+    return [0.0, *(policy.largest_price * spread).tolist()] if policy.largest_price else [0.0]
 
 
 def _refined(rows: list[Row], row: Callable[[float], Row]) -> list[Row]:

@@ -45,6 +45,15 @@ def test_torso_is_three_convolutions(image, xp):
     np.testing.assert_allclose(run(convolutions(params), x.reshape(-1, *image)), found, atol=1e-5)
 
 
+@pytest.mark.parametrize("twins", [None, 2])
+@pytest.mark.parametrize("n", [3, 8, 16, 20])
+def test_few_images_at_a_time_come_out_as_all_at_once(twins, n):
+    image = (1, 36, 40)
+    params, x = init_torso(np.random.default_rng(0), image, twins), jnp.asarray(pixels(image, n))
+    whole = torso(params, x, image)
+    np.testing.assert_allclose(torso(params, x, image, few=True), whole, atol=1e-6)
+
+
 @pytest.mark.parametrize("image", [ATARI, (3, 51, 37)])
 def test_gradients_are_those_of_the_convolutions(image):
     params = init_torso(np.random.default_rng(0), image)

@@ -96,9 +96,8 @@ def soft_evaluation(
     network: Network,
     optimiser: optax.GradientTransformation,
     batch: Transition,
-    extras: tuple[Array, Array],
-    log_pi_next: Array,
-    alpha: Array | float,
+    extra: Array,
+    next_value: Array,
     rate: float,
     huber: float | None = None,
     at_once: bool = False,
@@ -106,12 +105,11 @@ def soft_evaluation(
     """One step of soft policy evaluation, of the core (J(theta)) as of the mixed policy
     (J(vartheta)): the new critics, their smaller value now, and the loss.
 
-    `extras` are what the critics see beside the observation now and at the next step, or None; the
-    targets move by `rate`. For `huber` see `losses.bellman_residual`. The value is that after the
-    step, or before it (`at_once`): XLA then sees that the loss has computed it already.
+    `extra` is what the critics see beside the observation, or None; `next_value` is V of the next
+    one by the targets, which move by `rate`. For `huber` see `losses.bellman_residual`. The value
+    is that after the step, or before it (`at_once`): XLA sees that the loss has computed it.
     """
-    now, then = (batch.obs, extras[0]), (batch.next_obs, extras[1])
-    next_value = losses.soft_value(log_pi_next, network(critics.target, *then).min(0), alpha)
+    now = batch.obs, extra
     y = losses.bellman_target(batch.reward, batch.discount, next_value)
     online, optimiser_state, loss = descend(
         optimiser,

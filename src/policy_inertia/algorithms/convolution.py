@@ -20,6 +20,10 @@ from ..types import Array, InputError, Tree
 LAYERS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Channels, kernel, stride."""
 
+FEW = 8
+"""Images at a time on a CPU, whose cache holds the patches of so many: half the time, where neither
+a gradient nor another network needs the patches again."""
+
 
 def torso_size(image: tuple[int, int, int]) -> int:
     """How many numbers come out of the last convolution, for images (channels, height, width)."""
@@ -54,8 +58,22 @@ def init_torso(
     return layers
 
 
-def torso(params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any = jnp) -> Array:
-    """Flat images of 0 to 255 (B, channels * height * width) -> (B, size); twins: (2, B, size)."""
+def torso(
+    params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any = jnp, few: bool = False
+) -> Array:
+    """Flat images of 0 to 255 (B, channels * height * width) -> (B, size); twins: (2, B, size).
+
+    With `few` it is done a few images at a time where that is faster.
+    """
+    batch, size = pixels.shape
+    if not few or batch <= FEW or batch % FEW or jax.default_backend() != "cpu":
+        return _torso(params, pixels, image, xp)
+    parts = lax.map(lambda part: _torso(params, part, image, xp), pixels.reshape(-1, FEW, size))
+    parts = jnp.moveaxis(parts, 0, -3)
+    return parts.reshape(*parts.shape[:-3], batch, parts.shape[-1])
+
+
+def _torso(params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any) -> Array:
     kernel, stride = LAYERS[0][1:]
     x = _blocks(pixels.astype(np.uint8).reshape(-1, *image), kernel, stride, xp)
     first = {"w": params[0]["w"] * np.float32(1 / 255), "b": params[0]["b"]}

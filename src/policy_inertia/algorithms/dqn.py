@@ -62,7 +62,7 @@ def dqn(config: DQNConfig, spec: Spec) -> Algorithm:
 
     def update(state: DQNState, batch: Transition, due: Array) -> tuple[DQNState, dict[str, Array]]:
         del due  # one part: whenever this is called, it is due
-        next_value = losses.greedy_value(network(state.target, batch.next_obs))
+        next_value = losses.greedy_value(network(state.target, batch.next_obs, few=True))
         target = losses.bellman_target(batch.reward, batch.discount, next_value)
 
         def loss(critic: Tree) -> Array:

@@ -158,8 +158,10 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         counters = Dial(jnp.float32(0), jnp.uint32(0)) if priced else None
         return NestedState(core_state, pic, critics, pic_state, counters)
 
-    def pre_activation(pic: Tree, obs: Array, seen: Array, xp: Any = jnp) -> Array:
-        return inertia(pic, obs, seen, xp)[..., 0]
+    def pre_activation(
+        pic: Tree, obs: Array, seen: Array, xp: Any = jnp, few: bool = False
+    ) -> Array:
+        return inertia(pic, obs, seen, xp, few)[..., 0]
 
     def sampled(state: Dial | None, batch: Transition) -> tuple[Array, Any, Any, Any]:
         """A price for each transition, the unit in which its values are learned, what networks
@@ -194,10 +196,11 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         if seen is not None:
             now, then = (jnp.concatenate([last, seen], -1) for last in (now, then))
 
+        u_next = value(state.critics.target, batch.next_obs, then, few=True).min(0)
         if act == "mu":
             log_core_now = log_core(batch.obs, batch.prev_action)
             log_pi_next = losses.log_mixture(
-                pre_activation(state.pic, batch.next_obs, then),
+                pre_activation(state.pic, batch.next_obs, then, few=True),
                 log_core_next,
                 batch.action,
                 config.mu0,
@@ -206,7 +209,6 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         else:
             # the critics are U: this decision's price is known and no part of them, the next one's
             # is still to be paid
-            u_next = value(state.critics.target, batch.next_obs, then).min(0)
             last = one_hot(batch.action, n_actions)
             q_next = prices.net(u_next, jnp.asarray(price / unit)[..., None], last)
             action_next = choose(q_next, log_core_next, batch.action)[1]
@@ -222,9 +224,8 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             value,
             optimiser,
             batch,
-            (now, then),
-            log_pi_next,
-            config.temperature if act == "mu" else 0.0,
+            now,
+            losses.soft_value(log_pi_next, u_next, config.temperature if act == "mu" else 0.0),
             config.target_rate,
             config.huber,
             config.at_once,
@@ -279,8 +280,9 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         assert dial is not None
         assert params.dial is not None
         largest = params.dial.largest
-        # before the first reward the largest price is 0
+        # before the first reward the largest price is 0; what is beyond it was not learned
         x = np.asarray(price / max(largest, np.finfo(np.float32).tiny), np.float32)
+        x = np.minimum(x, np.float32(1))
         relative = np.asarray(price, np.float32) / (1 + np.float32(dial.largest) * x)
         turned = Turned(np.float32(price), largest, relative, prices.features(x, np))
         return params._replace(dial=turned)

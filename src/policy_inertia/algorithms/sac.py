@@ -80,14 +80,14 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
         del due  # one part: whenever this is called, it is due
         alpha = jnp.exp(state.log_alpha) if config.auto_temperature else config.temperature
         log_pi_next = log_softmax(network(state.actor, batch.next_obs))
+        q_next = network(state.critics.target, batch.next_obs, few=True).min(0)
         critics, q, critic_loss = soft_evaluation(
             state.critics,
             network,
             optimiser,
             batch,
-            (None, None),
-            log_pi_next,
-            alpha,
+            None,
+            losses.soft_value(log_pi_next, q_next, alpha),
             config.target_rate,
             config.huber,
             config.at_once,

@@ -97,7 +97,7 @@ def compare(
     else:
         turned = policy
         if model.controller is not None and model.controller.prices is not None:
-            feed["lambda"] = _some_prices(model.controller.prices, n)
+            feed["lambda"] = _some_prices(model.controller.prices, n, policy.unbounded)
             turned = policy.at(feed["lambda"])
         acting = turned.acting(policy.spaces.encode(obs), prev)
     action = acting.log_pi.argmax(1)
@@ -125,9 +125,10 @@ def compare(
     return difference, int(differ.sum())
 
 
-def _some_prices(prices: Prices, n: int) -> np.ndarray:
+def _some_prices(prices: Prices, n: int, beyond: bool) -> np.ndarray:
     """Prices over a dial's whole range, and what it is set to."""
-    spread = np.random.default_rng(2).choice([0.0, 0.003, 0.1, 0.5, 1.0], n) * prices.largest
+    shares = [0.0, 0.003, 0.1, 0.5, 2.0 if beyond else 1.0]
+    spread = np.random.default_rng(2).choice(shares, n) * prices.largest
     return np.where(np.arange(n) % 4 == 0, prices.price, spread).astype(np.float32)
 
 
@@ -364,7 +365,7 @@ class _Graph:
         price = self.add("Unsqueeze", rows, self.integers([1]))
         # before the first reward the largest price is 0
         largest = max(dial.largest, float(np.finfo(np.float32).tiny))
-        x = self.add("Div", price, self.number(largest))
+        x = self.add("Min", self.add("Div", price, self.number(largest)), self.number(1.0))
         logarithm = self.add("Mul", x, self.number(100.0))
         logarithm = self.add("Log", self.add("Add", logarithm, self.number(1.0)))
         logarithm = self.add("Div", logarithm, self.number(math.log(101.0)))
