@@ -361,7 +361,7 @@ def smooth(args: list[str]) -> None:
         """The paper's learned inertia instead of a controller for all prices of switching."""
         loss: float = 0.05
         """Share of the core's mean return that smoothness may cost."""
-        warmup: float = 0.2
+        warmup: float = 0.05
         """Share of the steps in which the core is only watched."""
         episodes: int = 100
         """Held-out episodes on which core, hysteresis and controller are compared."""

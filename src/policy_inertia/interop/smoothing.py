@@ -87,7 +87,7 @@ def smooth(
     hysteresis_only: bool = False,
     mu: bool = False,
     loss: float = 0.05,
-    warmup: float = 0.2,
+    warmup: float = 0.05,
     episodes: int = 100,
     seed: int = 0,
     out: str | os.PathLike[str] | None = None,
