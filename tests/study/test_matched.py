@@ -1,3 +1,4 @@
+import dataclasses
 import math
 from pathlib import Path
 
@@ -48,6 +49,14 @@ def test_seeds_that_cannot_keep_the_budget_are_counted_and_left_out():
     assert row.estimate("crash_rate").value == 0.25
     (none,) = found(line("dqn", "dqn", [UNREACHABLE]))
     assert (none.kept, none.estimate("mean_return")) == ({}, None)
+
+
+def test_core_of_a_dial_is_a_rival_of_its_own():
+    dial = line("dial-dqn, gate", "dial-dqn", [kept(5.0, 0)])
+    dial = dataclasses.replace(dial, core_budgets={0.1: [kept(4.0, 0)]})
+    ours, core = found(dial)
+    assert (ours.method, core.method) == ("dial-dqn, gate", "core of dial-dqn, gate")
+    assert versus([ours, core], ours).rival is core
 
 
 def test_both_ways_to_act_are_told_apart():

@@ -94,6 +94,17 @@ def _check_budget(s: Series) -> None:
     assert kept["calibrated_return"] == policy.calibration.within(0.3).mean_return
 
 
+def test_core_of_a_dial_is_held_to_the_same_budgets_by_hysteresis(tmp_path):
+    found = run_study(quick(methods=["dial-dqn"], budgets=[0.3]), tmp_path)
+    (s,) = found.experiments[0].series
+    kept = s.core_budgets[0.3][0]
+    core = Policy.load(s.folders[0]).core().calibrate("CartPole-v1", episodes=50, seed=0)
+    held = core.with_budget(0.3)
+    by_hand = evaluate(held, s.env, 4, episode_seed(0, FINAL), deterministic=True).summary()
+    assert held.hysteresis is not None
+    assert kept["greedy"] == by_hand
+
+
 def test_command_reports_a_study(undisturbed, tmp_path, monkeypatch, capfd):
     out, _ = undisturbed
     words = ["policy-inertia", "report", str(out), "--out", str(tmp_path / "r" / "all.html")]

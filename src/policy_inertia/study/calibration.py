@@ -10,6 +10,7 @@ from ..config import RunConfig
 from ..evaluation import evaluate
 from ..session import Session
 from ..sweep import SETTINGS
+from .execution import AFTERWARDS
 from .plan import Run
 
 
@@ -25,8 +26,10 @@ class Pace:
     def seconds(self, run: Run) -> float:
         c = run.config
         evaluations = -(-c.steps // c.eval_every) + 1
-        last = c.final_episodes * self.ways * (1 + len(run.hysteresis) + len(run.budgets))
-        last += (2 * SETTINGS + 1) * c.calibration_episodes if run.budgets else 0
+        levels = [getattr(run, kind) for kind in AFTERWARDS]
+        last = c.final_episodes * self.ways * (1 + sum(map(len, levels)))
+        swept = bool(run.budgets) + bool(run.core_budgets)
+        last += swept * (2 * SETTINGS + 1) * c.calibration_episodes
         return (
             self.start + c.steps * self.step + self.episode * (evaluations * c.eval_episodes + last)
         )

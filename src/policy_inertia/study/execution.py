@@ -18,9 +18,11 @@ from ..types import InputError
 Job = dict[str, Any]
 """A run as JSON: its folder, its configuration, and what to measure of its policy afterwards."""
 
-AFTERWARDS = ("hysteresis", "budgets")
+ASKED = ("hysteresis", "budgets")
 """Thresholds of the filter; and budgets of oscillation, which a dial keeps by its price and any
 other policy by the filter, as calibrated on episodes of their own."""
+AFTERWARDS = (*ASKED, "core_budgets")
+"""And the same budgets for a dial's core by itself."""
 
 
 def attempt(job: Job) -> dict[str, Any]:
@@ -76,22 +78,25 @@ def measure_afterwards(path: Path, config: Any, kind: str, levels: list[float]) 
     if not missing:
         return
     policy = Policy.load(path)
-    if kind == "budgets" and policy.calibration is None:
+    if kind == "core_budgets":
+        policy = policy.core()
+    if kind != "hysteresis" and policy.calibration is None:
         episodes = config.calibration_episodes
         policy = policy.calibrate(config.env, episodes, config.seed, env_kwargs=config.test_kwargs)
     seed = episode_seed(config.seed, FINAL)
     for level in missing:
         try:
-            made = policy.with_budget(level) if kind == "budgets" else policy.with_hysteresis(level)
+            hysteresis = kind == "hysteresis"
+            made = policy.with_hysteresis(level) if hysteresis else policy.with_budget(level)
         except InputError as error:
-            if kind != "budgets":
+            if kind == "hysteresis":
                 raise
             found[repr(level)] = {"unreachable": str(error)}
         else:
             found[repr(level)] = both_ways(
                 made, config.env, config.final_episodes, seed, env_kwargs=config.test_kwargs
             )
-            if kind == "budgets" and policy.calibration is not None:
+            if kind != "hysteresis" and policy.calibration is not None:
                 row = policy.calibration.within(level)
                 found[repr(level)]["calibrated_return"] = row.mean_return
         write_json(path / f"{kind}.json", {"format": FORMAT, "step": config.steps, "levels": found})

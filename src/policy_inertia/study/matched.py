@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ..checkpoint import write_file
 from ..types import InputError
-from .results import Results
+from .results import Results, Series
 from .statistics import Estimate, mean_and_t_interval
 
 Way = Literal["greedy", "sampled"]
+Levels = dict[float, list[dict[str, Any]]]
 WAYS: tuple[Way, ...] = ("greedy", "sampled")
 
 
@@ -40,30 +41,34 @@ class Record:
 
 
 def records(results: Results) -> list[Record]:
-    """Everything that a study measured within budgets."""
-    found = []
+    """Everything that a study measured within budgets; of a dial also its core, with hysteresis."""
+    found: list[Record] = []
     for experiment in results.experiments:
         for s in experiment.series:
-            for budget, entries in s.budgets.items():
-                for seed, entry in zip(s.seeds, entries, strict=True):
-                    for way in WAYS:
-                        r = Record(s.task, s.label, s.method, seed, budget, way)
-                        if way in entry:
-                            figures = entry[way]
-                            r = dataclasses.replace(
-                                r,
-                                calibrated_return=entry["calibrated_return"],
-                                oscillation_ratio=figures["oscillation_ratio"],
-                                mean_return=figures["return"],
-                                crash_rate=figures["crash_rate"],
-                            )
-                        found.append(r)
+            found += _records(s, s.label, s.method, s.budgets)
+            found += _records(s, f"core of {s.label}", "hysteresis", s.core_budgets)
     if not found:
         raise InputError(
             f"{results.folder} has no run that was held to a budget: give its experiments "
             "'budgets = [0.05, 0.1]' and run the study again"
         )
     return found
+
+
+def _records(s: Series, label: str, method: str, measured: Levels) -> Iterator[Record]:
+    for budget, entries in measured.items():
+        for seed, entry in zip(s.seeds, entries, strict=True):
+            for way in WAYS:
+                r = Record(s.task, label, method, seed, budget, way)
+                if way in entry:
+                    r = dataclasses.replace(
+                        r,
+                        calibrated_return=entry["calibrated_return"],
+                        oscillation_ratio=entry[way]["oscillation_ratio"],
+                        mean_return=entry[way]["return"],
+                        crash_rate=entry[way]["crash_rate"],
+                    )
+                yield r
 
 
 def write_records(path: Path, kept: Iterable[Record]) -> None:

@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..algorithms import DialConfig
 from ..config import RunConfig, merge, settings
 from ..types import InputError, nearest
+from .execution import AFTERWARDS
 
 SCALED = ("steps", "eval_every", "eval_episodes", "final_episodes", "learning_starts")
 # how long and how often: not what the run is, so not in its folder's name
@@ -140,8 +142,9 @@ class Study:
                         f"'{self.name}' asks for the same run ({run.path}) with two schedules: "
                         "give both the same steps and evaluations"
                     )
-                same.hysteresis = tuple(sorted({*same.hysteresis, *run.hysteresis}))
-                same.budgets = tuple(sorted({*same.budgets, *run.budgets}))
+                for kind in AFTERWARDS:
+                    levels = {*getattr(same, kind), *getattr(run, kind)}
+                    setattr(same, kind, tuple(sorted(levels)))
         return list(found.values())
 
     def lines(self) -> Iterator[tuple[Experiment, Line]]:
@@ -157,8 +160,10 @@ class Study:
         path = folder / "runs" / task / variant / f"seed-{seed}"
         label = f"{line.task.name}, {line.label}, seed {seed}"
         free = config.repeats == (1,)  # the others hold their actions by themselves
-        levels = (experiment.hysteresis, experiment.budgets) if free else ((), ())
-        return Run(label, config, path, *levels)
+        if not free:
+            return Run(label, config, path)
+        core = experiment.budgets if isinstance(config.config, DialConfig) else ()
+        return Run(label, config, path, experiment.hysteresis, experiment.budgets, core)
 
 
 @dataclass
@@ -170,6 +175,7 @@ class Run:
     path: Path
     hysteresis: tuple[float, ...] = ()
     budgets: tuple[float, ...] = ()
+    core_budgets: tuple[float, ...] = ()  # the same, for a dial's core by itself
     step: int = 0
     figures: dict[str, Any] = field(default_factory=dict)
     tries: int = 0

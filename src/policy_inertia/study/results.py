@@ -12,7 +12,8 @@ class Series:
     """One line of a figure: a method with its settings on a task, over seeds (finished runs only).
 
     `curves`, `results` and `folders` have an entry for each seed, and so has each threshold of
-    `hysteresis`, where the filter was asked for, and each of `budgets`, which may be unreachable.
+    `hysteresis`, where the filter was asked for, and each of `budgets` (and of a dial's core,
+    `core_budgets`), which may be unreachable.
     """
 
     label: str
@@ -26,6 +27,7 @@ class Series:
     results: list[dict[str, Any]]
     hysteresis: dict[float, list[dict[str, Any]]]
     budgets: dict[float, list[dict[str, Any]]] = field(default_factory=dict)
+    core_budgets: dict[float, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

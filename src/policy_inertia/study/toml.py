@@ -9,12 +9,12 @@ from typing import Any
 
 from ..algorithms import find_method
 from ..types import InputError, nearest
-from .execution import AFTERWARDS
+from .execution import ASKED
 from .plan import SCALED, Experiment, Line, Study, Task
 
-EXPERIMENT_KEYS = ("name", "title", "about", "methods", "tasks", "ablation", *AFTERWARDS)
+EXPERIMENT_KEYS = ("name", "title", "about", "methods", "tasks", "ablation", *ASKED)
 STUDY_KEYS = ("name", "title", "about", "seeds", "settings", "methods", "tasks", "experiments",
-              *AFTERWARDS, *SCALED, "envs")  # fmt: skip
+              *ASKED, *SCALED, "envs")  # fmt: skip
 
 
 def load_study(path: Path) -> Study:
@@ -59,7 +59,7 @@ def study_from_dict(values: dict[str, Any], name: str) -> Study:
                 lines,
                 given.get("about", ""),
                 bool(given.get("ablation", False)),
-                *(tuple(given.get(k, values.get(k, ()))) for k in AFTERWARDS),
+                *(tuple(given.get(k, values.get(k, ()))) for k in ASKED),
             )
         )
     study = Study(
