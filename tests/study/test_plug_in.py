@@ -97,7 +97,7 @@ def test_seed_is_carried_out_and_goes_on_where_it_stopped(tmp_path, monkeypatch)
     assert first["budget"] == first["policies"]["core"]["oscillation_ratio"] / 2
     assert first["cpu_seconds"]["controller"] > 0
     assert first["settings"]["no warm-up"]["config"]["warmup"] == 0
-    assert first["settings"]["controller"]["config"]["warmup"] == 80  # a fifth of 400
+    assert first["settings"]["controller"]["config"]["warmup"] == 20  # a twentieth of 400
     assert {"torch", "stable-baselines3", "jax"} <= set(first["versions"])
     json.dumps(first, allow_nan=False)
     core = tmp_path / "seed-3" / "core.zip"
