@@ -613,7 +613,7 @@ def matched(args: list[str]) -> None:
         "matched",
         "Print what every method of a study returns, and how often it crashes, within the same "
         "budgets of oscillation: means and 95% t-intervals over seeds, as Markdown. Then each dial "
-        "minus the best rival, paired by seed.",
+        "minus the best rival, and minus hysteresis on its own core, paired by seed.",
     )
     from .study import collect
     from .study import matched as m
@@ -626,7 +626,8 @@ def matched(args: list[str]) -> None:
     rows = m.matched(kept)
     for way in m.WAYS:
         print(m.markdown(rows, way))
-        print(m.verdicts(rows, way) + "\n")
+        for table in (m.verdicts(rows, way), m.own_cores(rows, way)):
+            print(table + "\n")
 
 
 def _report(found: Any, path: Path, inspect: bool = True, statistic: Any = "iqm") -> None:

@@ -1,4 +1,7 @@
+from pathlib import Path
+
 from policy_inertia.study import STUDIES
+from policy_inertia.study import matched as m
 from policy_inertia.study.frontier import BUDGETS
 
 
@@ -19,3 +22,16 @@ def test_all_rivals_are_held_to_the_same_budgets():
         if x.method == "dial-dqn"
     }
     assert cores == {500}
+
+
+def test_tables_in_the_docs_are_made_of_the_records_of_this_study():
+    root, study = Path(__file__).parents[2], STUDIES["frontier"]
+    kept = m.read_records(root / "results" / "frontier" / "records.csv")
+    assert {r.seed for r in kept} == set(study.seeds)
+    assert {r.label for r in kept} >= {x.label for _, x in study.lines()}
+    assert {r.budget for r in kept} == set(BUDGETS)
+    rows, docs = m.matched(kept), (root / "docs" / "frontier.md").read_text()
+    for way in m.WAYS:
+        assert m.markdown(rows, way) in docs
+    assert m.verdicts(rows, "greedy") in docs
+    assert m.own_cores(rows, "greedy") in docs

@@ -10,6 +10,7 @@ from policy_inertia.study.matched import (
     Record,
     difference,
     matched,
+    own_cores,
     read_records,
     records,
     versus,
@@ -57,6 +58,8 @@ def test_core_of_a_dial_is_a_rival_of_its_own():
     ours, core = found(dial)
     assert (ours.method, core.method) == ("dial-dqn, gate", "core of dial-dqn, gate")
     assert versus([ours, core], ours).rival is core
+    told = own_cores([ours, core], "greedy").splitlines()
+    assert told[2:] == ["| T | dial-dqn, gate | 0.1 | +1.00 | +0.000 |"]
 
 
 def test_both_ways_to_act_are_told_apart():
@@ -92,7 +95,7 @@ def test_best_rival_is_the_one_with_the_highest_return_and_no_dial():
     assert (against.rival.method, against.safest.method) == ("dqn", "sac")
     assert against.mean_return.value == 1.0
     assert against.crash_rate.value == pytest.approx(-0.1)
-    assert against.lower_crashes.value == pytest.approx(0.1)
+    assert against.to_safest.value == pytest.approx(0.1)
     alone = found(ours)
     assert versus(alone, alone[0]) is None
 

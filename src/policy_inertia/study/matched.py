@@ -20,6 +20,7 @@ from .results import Results, Series
 from .statistics import Estimate, mean_and_t_interval
 
 Way = Literal["greedy", "sampled"]
+CORE = "core of "  # a dial's core by itself, with hysteresis
 Levels = dict[float, list[dict[str, Any]]]
 WAYS: tuple[Way, ...] = ("greedy", "sampled")
 
@@ -46,7 +47,7 @@ def records(results: Results) -> list[Record]:
     for experiment in results.experiments:
         for s in experiment.series:
             found += _records(s, s.label, s.method, s.budgets)
-            found += _records(s, f"core of {s.label}", "hysteresis", s.core_budgets)
+            found += _records(s, CORE + s.label, "hysteresis", s.core_budgets)
     if not found:
         raise InputError(
             f"{results.folder} has no run that was held to a budget: give its experiments "
@@ -158,7 +159,7 @@ class Versus:
     """Ours minus the best rival, paired by seed: at one task and budget.
 
     The rival is the one with the highest return there, as if one could have known: so ties are in
-    its favour. `lower_crashes` compares with the rival that crashes least.
+    its favour. `to_safest` compares with the rival that crashes least.
     """
 
     ours: Matched
@@ -166,7 +167,7 @@ class Versus:
     safest: Matched | None
     mean_return: Estimate
     crash_rate: Estimate | None
-    lower_crashes: Estimate | None
+    to_safest: Estimate | None
 
 
 def versus(rows: Sequence[Matched], ours: Matched) -> Versus | None:
@@ -261,9 +262,24 @@ def verdicts(rows: Sequence[Matched], way: Way) -> str:
             _signed(against.mean_return, ".2f"),
             _signed(against.crash_rate, ".3f"),
             safest,
-            _signed(against.lower_crashes, ".3f"),
+            _signed(against.to_safest, ".3f"),
         )
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def own_cores(rows: Sequence[Matched], way: Way) -> str:
+    """A line for every dial and budget: ours minus hysteresis on the very same core."""
+    lines = ["| | | budget | return | crash rate |", "|---|---|---|---|---|"]
+    at = {(m.task, m.method, m.budget): m for m in rows if m.way == way}
+    for (task, method, budget), ours in at.items():
+        core = at.get((task, CORE + method, budget))
+        if core is None or not ours.kept.keys() & core.kept.keys():
+            continue
+        change = _signed(difference(ours, core, "mean_return"), ".2f")
+        told = ours.estimate("crash_rate") is not None
+        crashes = _signed(difference(ours, core, "crash_rate"), ".3f") if told else ""
+        lines.append(f"| {task} | {method} | {budget:g} | {change} | {crashes} |")
     return "\n".join(lines)
 
 
