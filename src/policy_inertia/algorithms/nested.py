@@ -290,10 +290,9 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     def apply(params: NestedActing, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
         log_core = core.apply(params.core, obs, prev_action, xp).log_pi
         last = one_hot(prev_action, n_actions, xp)
-        seen = last
+        seen: Any = last
         if params.dial is not None:
-            turned = params.dial.seen + xp.zeros((len(obs), 1), np.float32)  # a row for each
-            seen = xp.concatenate([last, turned], -1)
+            seen = (last, params.dial.seen + xp.zeros((len(obs), 1), np.float32))  # a row for each
         if act != "mu":
             price = params.dial.relative[..., None] if params.dial else fixed
             u = value(params.critics, obs, seen, xp).min(0)

@@ -42,6 +42,7 @@ class Network:
     ) -> Array:
         """(B, obs_dim) and (B, extra) -> (B, outputs), or (2, B, outputs) for twins.
 
+        `extra` may come in several arrays, to be joined.
         `few` is for what has no gradient and is asked for once: see `torso`.
         """
         if self.spec.aside:
@@ -50,8 +51,10 @@ class Network:
             obs = torso(params["torso"], obs, self.spec.image, xp, few)
             params = params["head"]
         if extra is not None:
-            extra = xp.broadcast_to(extra, (*obs.shape[:-1], self.extra))
-            obs = xp.concatenate([obs, extra], axis=-1)
+            parts = extra if isinstance(extra, tuple) else (extra,)
+            if obs.ndim > parts[0].ndim:  # twins' convolutions
+                parts = tuple(xp.broadcast_to(e, (*obs.shape[:-1], e.shape[-1])) for e in parts)
+            obs = xp.concatenate([obs, *parts], axis=-1)
         return mlp(params, obs, xp)
 
 
