@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from stable_baselines3 import DQN, PPO
 
-from policy_inertia import SmoothActions, load_core
+from policy_inertia import SmoothActions, load_core, smooth
 from policy_inertia.config import settings
 from policy_inertia.envs import highway  # noqa: F401 - registers the tasks
 from policy_inertia.interop import export
@@ -75,13 +75,20 @@ def main() -> None:
     env = gym.make(TASK)
     obs = env.reset(seed=0)[0]
     models = {"DQN": DQN("MlpPolicy", env, device="cpu"), "PPO": PPO("MlpPolicy", env)}
-    ours = {name: Session(settings(name, TASK), TASK).policy() for name in ("dqn", "nsac")}
+    ours = {
+        name: Session(settings(name, TASK), TASK).policy() for name in ("dqn", "nsac", "dial-dqn")
+    }
     variants: dict[str, Callable[[], object]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, model in models.items():
             core = load_core(model, env).with_hysteresis(0.1)
             variants[f"SB3 {name}.predict"] = lambda m=model: m.predict(obs, deterministic=True)
             variants[f"SB3 {name} + hysteresis, ONNX"] = onnx_call(core, folder, name, obs)
+        # a controller that has hardly learned costs as much as one that has
+        brief = {"steps": 400, "episodes": 2, "calibration_episodes": 2, "learning_starts": 100}
+        found_by = smooth(models["DQN"], TASK, out=Path(folder) / "smooth", **brief)
+        gate = found_by.candidates["controller"].policy
+        variants["SB3 DQN + smooth, ONNX"] = onnx_call(gate, folder, "gate", obs)
         for name, policy in ours.items():
             variants[f"our {name}.predict"] = lambda p=policy: p.predict(
                 obs, (np.array([0]),), deterministic=True
@@ -94,13 +101,14 @@ def main() -> None:
                 still, load_core(models["DQN"], env), hysteresis=0.1
             ),
             "inertia of nsac": SmoothActions(still, ours["nsac"]),
+            "gate of dial-dqn": SmoothActions(still, ours["dial-dqn"]),
         }
         variants["bare step"] = lambda: still.step(1)
-        for name, smooth in wrapped.items():
-            smooth.reset(seed=0)
-            smooth.step(0)
+        for name, wrapper in wrapped.items():
+            wrapper.reset(seed=0)
+            wrapper.step(0)
             # an agent that always asks for another action is what costs most
-            variants[f"SmoothActions, {name}"] = lambda s=smooth: s.step((s._prev + 1) % 5)
+            variants[f"SmoothActions, {name}"] = lambda s=wrapper: s.step((s._prev + 1) % 5)
         found = microseconds(variants)
     for name in wrapped:
         found[f"SmoothActions, {name}"] -= found["bare step"]
@@ -110,7 +118,8 @@ def main() -> None:
         "onnx_over_sb3": {
             name: found[f"SB3 {name} + hysteresis, ONNX"] / found[f"SB3 {name}.predict"]
             for name in models
-        },
+        }
+        | {"DQN, smooth": found["SB3 DQN + smooth, ONNX"] / found["SB3 DQN.predict"]},
     }
     RESULT.write_text(json.dumps(figures, indent=1) + "\n")
     for name, value in found.items():

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from policy_inertia import InputError, SmoothActions, load_core
+from policy_inertia.interop.smooth_actions import Filter
 from tests import probes
+from tests.test_calibration import reaching
 from tests.test_policy import fresh, with_mu
 
 
@@ -119,6 +121,20 @@ def test_agent_that_is_the_core_follows_the_policy_with_hysteresis():
         agent = policy.acting(obs[None], np.array([-1])).log_pi.argmax()
         obs, *_ = wrapped.step(agent)
     assert env.taken == expected
+
+
+@pytest.mark.parametrize("price", [0.0, 0.3, 5.0])
+def test_agent_that_is_a_dials_core_follows_the_dial(price):
+    dial = reaching(fresh("dial-dqn"), 2.0).at(price)
+    gate = Filter(dial, None, False, dial.spaces)
+    rng = np.random.default_rng(0)
+    obs, prev = rng.normal(size=(500, 4)).astype(np.float32), rng.integers(-1, 2, 500)
+    agent = dial.core().acting(obs, prev).log_pi.argmax(1)
+    expected = dial.acting(obs, prev).log_pi.argmax(1)
+    np.testing.assert_array_equal(np.where(gate.held(obs, prev, agent), prev, agent), expected)
+    one = [gate.held_one(o, int(p), int(a)) for o, p, a in zip(obs, prev, agent, strict=True)]
+    np.testing.assert_array_equal(one, (expected != agent))
+    assert any(one)
 
 
 def test_core_of_somebody_elses_is_a_controller():

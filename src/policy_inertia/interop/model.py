@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,7 +11,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
-from ..algorithms import DialConfig, DQNConfig, FrozenConfig, NestedConfig
+from ..algorithms import DialConfig, DQNConfig, FrozenConfig, NestedConfig, prices
 from ..algorithms.losses import inertia
 from ..algorithms.networks import one_hot
 from ..envs import Spaces
@@ -53,6 +54,43 @@ class Controller:
     act: Literal["mu", "gate", "full"] = "mu"
     prices: Prices | None = None  # None: one price, `fixed`
     fixed: float = 0.0
+
+    @functools.cached_property
+    def _set(self) -> tuple[np.ndarray, np.float32]:
+        """What its networks see of the price that it is set to, and that in the unit of values."""
+        if self.prices is None:
+            return np.zeros(0, np.float32), np.float32(self.fixed)
+        largest = max(self.prices.largest, float(np.finfo(np.float32).tiny))
+        x = min(self.prices.price / largest, 1)
+        seen = prices.features(np.float32(x), np)
+        return seen, np.float32(self.prices.price / (1 + self.prices.unit * x))
+
+    def values(self, obs: np.ndarray, prev_action: np.ndarray, n_actions: int) -> np.ndarray:
+        """Q(s, a_prev, .) of a batch, by the twins of a dial that asks its critics."""
+        seen, price = self._set
+        last = one_hot(prev_action, n_actions, np)
+        turned = seen + np.zeros((len(obs), 1), np.float32)
+        u, other = (
+            run(layers, np.concatenate([run(eyes, obs), last, turned], 1))
+            for eyes, layers in self.networks
+        )
+        return prices.net(np.minimum(u, other), price, last)
+
+    def holds_one(self, obs: np.ndarray, prev: int, action: int, n_actions: int) -> bool:
+        """Whether a gate repeats `prev` in a batch of one, in a few microseconds."""
+        seen, price = self._set
+        row, values = None, []
+        for eyes, layers in self.networks:
+            if row is None or len(eyes) > 1:  # without convolutions both see the same
+                encoded = run(eyes, obs)[0]
+                size = len(encoded)
+                row = np.zeros((1, size + n_actions + len(seen)), np.float32)
+                row[0, :size] = encoded
+                row[0, size + prev] = 1
+                row[0, size + n_actions :] = seen
+            values.append(run(layers, row)[0])
+        one, two = values
+        return bool(min(one[prev], two[prev]) + price >= min(one[action], two[action]))
 
     @property
     def plain(self) -> bool:
@@ -123,7 +161,7 @@ def model_of(policy: Policy) -> Model:
         )
     params, config, controller = policy.params, policy.config, None
     if isinstance(config, NestedConfig):
-        controller = _controller(policy.spaces, params, config)
+        controller = controller_of(policy.spaces, params, config)
         params, config = params.core, config.core
     about = {
         "task": policy.task,
@@ -149,15 +187,15 @@ def model_of(policy: Policy) -> Model:
     )
 
 
-def _controller(spaces: Spaces, params: Any, config: NestedConfig[Any]) -> Controller:
+def controller_of(spaces: Spaces, params: Any, config: NestedConfig[Any]) -> Controller:
     """The outer half of a nested policy."""
     if not isinstance(config, DialConfig):
         return Controller((layers_of(spaces, params.pic),), config.mu0)
-    prices = None
+    dial = None
     if params.dial is not None:
-        prices = Prices(float(params.dial.price), float(params.dial.largest), config.largest)
+        dial = Prices(float(params.dial.price), float(params.dial.largest), config.largest)
     twins = [params.pic]
     if config.act != "mu":
         twins = [jax.tree.map(lambda w, i=i: w[i], params.critics) for i in range(2)]
     networks = tuple(layers_of(spaces, one) for one in twins)
-    return Controller(networks, config.mu0, config.act, prices, config.price or 0.0)
+    return Controller(networks, config.mu0, config.act, dial, config.price or 0.0)

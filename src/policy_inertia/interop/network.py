@@ -79,8 +79,9 @@ Layer = Linear | Conv | Activation | Flatten | ChannelsFirst | ChannelsLast | Re
 Layers = tuple[Layer, ...]
 
 # they may write into their argument, which is the output of a layer and nobody else's
+ZERO = np.float32(0)  # faster than a number of Python's
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "ReLU": lambda x: np.maximum(x, 0, out=x),
+    "ReLU": lambda x: np.maximum(x, ZERO, out=x),
     "Tanh": lambda x: np.tanh(x, out=x),
     "Sigmoid": lambda x: _sigmoid(x),
     "SiLU": lambda x: x * _sigmoid(x),

@@ -7,11 +7,12 @@ from typing import Any, SupportsFloat
 import gymnasium as gym
 import numpy as np
 
+from ..algorithms import DialConfig
 from ..envs import Spaces
 from ..policy import Policy
 from ..types import InputError
 from .cores import Core
-from .model import Model, model_of
+from .model import Controller, Model, controller_of, model_of
 
 
 class Filter:
@@ -47,7 +48,13 @@ class Filter:
                 f"{controller} has no inertia controller: say hysteresis=..., the gain that a new "
                 "action must bring, or give a policy trained with nsac or ndqn"
             )
+        self.gate: Controller | None = None  # of a dial: it judges the agent's action itself
+        if self.tau is None and isinstance(controller, Policy):
+            config = controller.config
+            if isinstance(config, DialConfig) and config.act == "gate":
+                self.gate = controller_of(controller.spaces, controller.params, config)
         self.controller, self.deterministic = controller, deterministic
+        self.n_actions: int = spaces.n_actions
         self.rng = np.random.default_rng()
 
     def held(self, obs: np.ndarray, prev: np.ndarray, action: np.ndarray) -> np.ndarray:
@@ -57,7 +64,10 @@ class Filter:
         if not len(rows):
             return held
         obs, prev, action = obs[rows], prev[rows], action[rows]
-        if self.tau is None:
+        if self.gate is not None:
+            q, each = self.gate.values(obs, prev, self.n_actions), np.arange(len(rows))
+            held[rows] = q[each, prev] >= q[each, action]
+        elif self.tau is None:
             asked: Any = self.model or self.controller
             mu = asked.inertia(obs, prev)
             held[rows] = mu >= 0.5 if self.deterministic else self.rng.random(len(mu)) < mu
@@ -71,6 +81,8 @@ class Filter:
         if prev < 0 or action == prev:
             return False
         obs = np.asarray(obs)[None]
+        if self.gate is not None:
+            return self.gate.holds_one(obs, prev, action, self.n_actions)
         if self.tau is None:
             if self.model is not None:
                 mu = self.model.inertia_of_one(obs, prev)
@@ -99,10 +111,11 @@ class SmoothActions(gym.Wrapper):
 
     With a policy trained by nsac or ndqn as `controller`, the last action is held with probability
     mu(s, a_prev): an agent that acts like the core then follows the mixed policy. `deterministic`
-    holds where mu is at least 0.5. With `hysteresis`, the last action is held unless the agent's
-    is better by that much for the controller, any `Policy` or a core from `load_core`: in Q, or in
-    log-probability. `info` says what was done: `action_taken`, and whether it was `held` against
-    the agent's.
+    holds where mu is at least 0.5. A dial's gate holds where repeating is worth as much to it, at
+    its price of switching, as the agent's action. With `hysteresis`, the last action is held unless
+    the agent's is better by that much for the controller, any `Policy` or a core from `load_core`:
+    in Q, or in log-probability. `info` says what was done: `action_taken`, and whether it was
+    `held` against the agent's.
     """
 
     def __init__(
