@@ -76,9 +76,9 @@ def test_dial_is_trained_shown_drawn_and_kept_to_a_budget(run, tmp_path):
     found = json.loads(run("evaluate", out, *words)[1])
     assert "price 0.3" in found
     assert "budget 1 (price 0), greedy" in found
-    code, _, text = run("evaluate", out, "--price", 1e6)
+    code, _, text = run("evaluate", out, "--price", "nan")
     assert code == 2
-    assert "learned prices from 0 to 3" in text
+    assert "the price is nan: give one from 0 on" in text
 
 
 def test_budget_of_a_policy_without_a_dial_is_kept_by_hysteresis(run, finished):

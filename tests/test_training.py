@@ -67,8 +67,11 @@ def test_dial_is_looked_at_in_three_places_and_calibrated_at_the_end(tmp_path):
     table = Policy.load(tmp_path / "r").calibration
     assert table == policy.calibration
     assert (table.knob, table.episodes) == ("price", 2)
-    assert 16 <= len(table.rows) <= 32
-    assert (table.rows[0].setting, table.rows[-1].setting) == (0, pytest.approx(10))
+    settings = [row.setting for row in table.rows]
+    assert settings == sorted(settings)
+    assert settings[0] == 0
+    assert any(x == pytest.approx(10) for x in settings)  # and on, until it hardly switches
+    assert table.rows[-1].oscillation_ratio <= 0.01
 
 
 def tensorboard_tags(out: Path) -> set[str]:
