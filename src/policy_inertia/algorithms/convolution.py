@@ -21,8 +21,8 @@ LAYERS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Channels, kernel, stride."""
 
 FEW = 8
-"""Images at a time on a CPU, whose cache holds the patches of so many: half the time, where neither
-a gradient nor another network needs the patches again."""
+"""Images at a time on a CPU, whose cache holds the patches of so many: faster where neither a
+gradient nor another network needs the patches again."""
 
 
 def torso_size(image: tuple[int, int, int]) -> int:
