@@ -5,6 +5,7 @@ from jax import numpy as jnp
 
 from policy_inertia import train
 from policy_inertia.algorithms import DialConfig, DQNConfig, NestedConfig, SACConfig, build, prices
+from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.config import settings
 from policy_inertia.policy import Policy
 from policy_inertia.session import Session
@@ -42,12 +43,14 @@ def forward(layers, x):
     return x @ layers[-1][0] + layers[-1][1]
 
 
-def by_hand(config, state, batch, core_action, reward_before):
+def by_hand(config, state, batch, core_action, before):
     """The outer critics' loss, row by row in plain Python: an independent reading of the maths."""
     twins = [in_float64(state.critics.online, i) for i in (0, 1)]
     targets = [in_float64(state.critics.target, i) for i in (0, 1)]
     rows = len(batch.action)
-    largest_reward = max(reward_before, np.abs(batch.reward).max())
+    largest_reward = max(np.abs(b.reward).max() for b in (*before, batch))
+    typical = np.mean([np.median(b.reward) for b in (*before, batch)])
+    refund = config.refund * min(max(typical / largest_reward, 0), 1)
     golden = (5**0.5 - 1) / 2
     total = 0.0
     for i in range(rows):
@@ -65,7 +68,7 @@ def by_hand(config, state, batch, core_action, reward_before):
         then = [*batch.next_obs[i], *hot[a], *seen]
         # in true units: what each next action is worth, its own price paid
         worth = scale * np.min([forward(t, np.array(then))[0] for t in targets], 0)
-        paid = worth - price * ((np.arange(4) != a) - config.refund)
+        paid = worth - price * ((np.arange(4) != a) - refund)
         v = paid.max() if config.act == "full" else max(paid[a], paid[core_action[i]])
         y = batch.reward[i] + batch.discount[i] * v
         for t in twins:
@@ -87,18 +90,46 @@ def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(core, act
     state = algorithm.init(np.random.default_rng(1))
     update = jax.jit(algorithm.update)
     inner = build(core, SPEC)
-    reward = 0.0
+    before = []
     for i in range(4):
         batch = minibatch(32, seed=i)
+        batch = batch._replace(reward=batch.reward + (3 if i < 2 else -2))
         # Algorithm 2's order: the outer half asks the core that has just been improved
         improved, _ = inner.update(state.core, batch, DUE[:1])
         core_action = inner.apply(inner.acting(improved), batch.next_obs, batch.action).log_pi
-        expected = by_hand(config, state, batch, np.argmax(core_action, 1), reward)
+        expected = by_hand(config, state, batch, np.argmax(core_action, 1), before)
         state, report = update(state, batch, DUE)
         assert float(report["mixed_critic_loss"]) == pytest.approx(expected, rel=2e-4)
-        reward = max(reward, np.abs(batch.reward).max())
+        before.append(batch)
     if price is None:
+        reward = max(np.abs(b.reward).max() for b in before)
         assert float(algorithm.acting(state).dial.largest) == pytest.approx(2 * reward)
+
+
+def test_refund_is_paid_as_far_as_steps_earn_anything():
+    """A reward at the end alone, one at each step, steps that cost, and before any reward."""
+    typical = np.float32([0.0, 0.8, -1.0, 0.0])
+    found = prices.earning(typical, np.float32([5.0, 1.0, 1.0, 0.0]))
+    np.testing.assert_allclose(found, [0, 0.8, 0, 0], atol=1e-7)
+
+
+def test_gate_begins_with_what_its_critics_call_best_and_a_frozen_core_with_its_own_action():
+    batch = minibatch(64)
+    none = np.full(64, -1)
+    algorithm = build(DialConfig(CORES[1]), SPEC)
+    params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
+    found = algorithm.apply(turned(algorithm, params, 2.0, 1.0), batch.obs, none)
+    np.testing.assert_array_equal(found.log_pi.argmax(1), found.scores.argmax(1))
+    assert (found.log_pi.argmax(1) != found.log_pi_core.argmax(1)).any()
+    assert not found.mu.any()
+
+    spec = SPEC._replace(obs_dim=SPEC.obs_dim + 8, aside=8)
+    algorithm = build(DialConfig(FrozenConfig()), spec)
+    params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
+    answers = np.random.default_rng(1).normal(size=(64, 8)).astype(np.float32)
+    obs = np.concatenate([batch.obs, answers], 1)
+    found = algorithm.apply(turned(algorithm, params, 2.0, 1.0), obs, none)
+    np.testing.assert_array_equal(found.log_pi.argmax(1), answers[:, :4].argmax(1))
 
 
 @pytest.mark.parametrize("act", ["gate", "full", "mu"])

@@ -128,12 +128,13 @@ def test_agent_that_is_a_dials_core_follows_the_dial(price):
     dial = reaching(fresh("dial-dqn"), 2.0).at(price)
     gate = Filter(dial, None, False, dial.spaces)
     rng = np.random.default_rng(0)
-    obs, prev = rng.normal(size=(500, 4)).astype(np.float32), rng.integers(-1, 2, 500)
+    obs, prev = rng.normal(size=(500, 4)).astype(np.float32), rng.integers(0, 2, 500)
     agent = dial.core().acting(obs, prev).log_pi.argmax(1)
     expected = dial.acting(obs, prev).log_pi.argmax(1)
     np.testing.assert_array_equal(np.where(gate.held(obs, prev, agent), prev, agent), expected)
     one = [gate.held_one(o, int(p), int(a)) for o, p, a in zip(obs, prev, agent, strict=True)]
     np.testing.assert_array_equal(one, (expected != agent))
+    assert not gate.held(obs, np.full(500, -1), agent).any()  # an agent begins as it likes
     assert any(one)
 
 

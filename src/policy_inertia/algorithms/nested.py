@@ -78,14 +78,17 @@ class DialConfig(NestedConfig[CoreConfig]):
     train_interval: int = 1
     """Transitions collected for each update of the outer half (m)."""
     act: Literal["gate", "full", "mu"] = "gate"
-    """gate: repeat if Q says that it is worth as much as the core's action, else the core's action;
-    full: the best action in Q; mu: the paper's mixture, learned by a network of its own."""
+    """gate: repeat if Q says that it is worth as much as the core's action, else the core's action,
+    and begin with the best in Q; full: always the best in Q; mu: the paper's mixture, learned by a
+    network of its own."""
     price: float | None = None
     """One fixed price of a switch; None learns all prices from 0 to the largest in one run."""
     largest: float = 10.0
     """The largest price, in units of the largest reward (of a step, in size) seen in training."""
     refund: float = 0.1
-    """Switches per step that are free (x0): each step earns the price times this back."""
+    """Each step earns back the price times this (x0), in the measure in which steps earn anything:
+    times the median reward over the largest, from 0 to 1. So staying alive remains worth while
+    where it is the task, and where arriving is, nobody is paid for waiting."""
     core_share: float = 0.2
     """Share of the training episodes in which the core acts alone, with its own exploration."""
     noise: float = 0.1
@@ -114,9 +117,10 @@ class NestedState(NamedTuple):
 
 
 class Dial(NamedTuple):
-    """What learning for all prices carries along."""
+    """What learning with prices carries along."""
 
     reward: Array  # the largest seen, in size
+    typical: Array  # the mean over the updates of their minibatches' median rewards
     updates: Array
 
 
@@ -141,7 +145,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     n_actions = spec.n_actions
     dial = config if isinstance(config, DialConfig) else None
     act = dial.act if dial else "mu"
-    refund, fixed = (dial.refund, dial.price or 0.0) if dial else (0.0, 0.0)
+    fixed = dial.price or 0.0 if dial else 0.0
     priced = dial is not None and dial.price is None  # for all prices at once
     extra = n_actions + (prices.FEATURES if priced else 0)  # a_prev's one-hot, and a price
     inertia, value = (Network(spec, config.hidden, n, extra) for n in (1, n_actions))
@@ -155,7 +159,8 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         pic = inertia.init(rng, zero_bias=True) if act == "mu" else None
         critics = init_critics(rng, value, optimiser)
         pic_state = None if pic is None else pic_optimiser.init(pic)
-        counters = Dial(jnp.float32(0), jnp.uint32(0)) if priced else None
+        zero = jnp.float32(0)
+        counters = Dial(zero, jnp.copy(zero), jnp.uint32(0)) if priced or fixed else None
         return NestedState(core_state, pic, critics, pic_state, counters)
 
     def pre_activation(
@@ -163,30 +168,40 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
     ) -> Array:
         return inertia(pic, obs, seen, xp, few)[..., 0]
 
-    def sampled(state: Dial | None, batch: Transition) -> tuple[Array, Any, Any, Any]:
-        """A price for each transition, the unit in which its values are learned, what networks
-        see of it, and the dial's new state.
+    def sampled(state: Dial | None, batch: Transition) -> tuple[Array, Any, Any, Any, Any]:
+        """A price for each transition, the share of it that each step earns back, the unit in which
+        its values are learned, what networks see of it, and the dial's new state.
 
         At price lambda the unit is 1 + lambda / largest reward: no price's values dwarf another's.
         """
         if dial is None or state is None:
-            return fixed, 1.0, None, None
+            return 0.0, 0.0, 1.0, None, None
+        updates = state.updates + 1
         reward = jnp.maximum(state.reward, jnp.abs(batch.reward).max())
-        x = prices.draw(prices.spread(state.updates, len(batch.action)))
+        typical = state.typical + (jnp.median(batch.reward) - state.typical) / updates
+        refund = dial.refund * prices.earning(typical, reward)
+        state, count = Dial(reward, typical, updates), state.updates
+        if not priced:
+            return fixed, refund, 1.0, None, state
+        x = prices.draw(prices.spread(count, len(batch.action)))
         unit = 1 + dial.largest * x
-        return (unit - 1) * reward, unit, prices.features(x), Dial(reward, state.updates + 1)
+        return (unit - 1) * reward, refund, unit, prices.features(x), state
 
     def choose(q: Array, log_core: Array, prev_action: Array, xp: Any = jnp) -> tuple[Any, Any]:
         """mu and the action of the two ways to act that ask the critics alone."""
         if act == "gate":
-            return losses.gate(q, log_core, prev_action, xp)
+            mu, action = losses.gate(q, log_core, prev_action, xp)
+            # what is begun with is repeated, of which a core knows nothing; but of what a frozen
+            # core never does the critics know nothing
+            first = action if spec.aside else q.argmax(-1)
+            return mu, xp.where(prev_action >= 0, action, first)
         action = q.argmax(-1)
         return (action == prev_action).astype(np.float32), action
 
     def update_outer(
         state: NestedState, batch: Transition, core_state: Tree
     ) -> tuple[NestedState, dict[str, Array]]:
-        price, unit, seen, dial_state = sampled(state.dial, batch)
+        price, refund, unit, seen, dial_state = sampled(state.dial, batch)
 
         def log_core(obs: Array, prev_action: Array) -> Array:
             return core.apply(core.acting(core_state), obs, prev_action).log_pi
@@ -269,7 +284,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         params = NestedActing(core.acting(state.core), state.pic)
         if act != "mu":  # targets: averages over many updates, which jitter less
             params = params._replace(critics=state.critics.target)
-        if dial is not None and state.dial is not None:
+        if dial is not None and state.dial is not None and priced:
             zero = jnp.float32(0)
             largest = dial.largest * state.dial.reward
             turned = Turned(zero, largest, zero, prices.features(zero))

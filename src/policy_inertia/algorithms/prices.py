@@ -41,7 +41,12 @@ def features(x: Array, xp: Any = jnp) -> Array:
     )
 
 
-def charge(price: Array, prev_action: Array, action: Array, refund: float) -> Array:
+def earning(typical: Array, largest: Array) -> Array:
+    """How far steps earn anything: the typical reward over the largest one in size, from 0 to 1."""
+    return jnp.clip(typical / jnp.maximum(largest, np.finfo(np.float32).tiny), 0, 1)
+
+
+def charge(price: Array, prev_action: Array, action: Array, refund: Array | float) -> Array:
     """lambda (1[a != a_prev] - x0), what is taken from the reward; nothing at an episode's start.
 
     Without a previous action nothing can be switched, so there is neither a price nor a refund.

@@ -54,6 +54,7 @@ class Controller:
     act: Literal["mu", "gate", "full"] = "mu"
     prices: Prices | None = None  # None: one price, `fixed`
     fixed: float = 0.0
+    begins: bool = False  # whether a gate's critics choose the first action, or the core does
 
     @functools.cached_property
     def _set(self) -> tuple[np.ndarray, np.float32]:
@@ -198,4 +199,5 @@ def controller_of(spaces: Spaces, params: Any, config: NestedConfig[Any]) -> Con
     if config.act != "mu":
         twins = [jax.tree.map(lambda w, i=i: w[i], params.critics) for i in range(2)]
     networks = tuple(layers_of(spaces, one) for one in twins)
-    return Controller(networks, config.mu0, config.act, dial, config.price or 0.0)
+    begins = not isinstance(config.core, FrozenConfig)
+    return Controller(networks, config.mu0, config.act, dial, config.price or 0.0, begins)

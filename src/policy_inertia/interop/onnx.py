@@ -23,7 +23,7 @@ from ..runs import versions
 from ..types import InputError
 from .answers import examples, space_of
 from .cores import Core
-from .model import GREEDY, Model, Prices, model_of
+from .model import GREEDY, Controller, Model, Prices, model_of
 from .network import (
     Activation,
     ChannelsFirst,
@@ -176,7 +176,7 @@ def serialise(model: Model) -> tuple[bytes, int]:
         else:
             relative = relative or graph.number(model.controller.fixed)
             scores = graph.add("Add", x, graph.add("Mul", relative, extra[0]))
-            log_pi, mu = graph.dial(model.controller.act, scores, log_core, repeat, none, n_actions)
+            log_pi, mu = graph.dial(model.controller, scores, log_core, repeat, none, n_actions)
     else:
         zero = graph.add("Cast", "previous_action", to=TensorProto.FLOAT)
         mu = graph.add("Mul", zero, graph.number(0.0))
@@ -374,10 +374,13 @@ class _Graph:
         return seen, self.add("Div", price, unit)
 
     def dial(
-        self, act: str, q: str, log_core: str, repeat: str, none: str, n_actions: int
+        self, controller: Controller, q: str, log_core: str, repeat: str, none: str, n_actions: int
     ) -> tuple[str, str]:
         """The two ways in which a dial acts by its critic: log-probabilities and mu."""
-        best = self.add("ArgMax", q if act == "full" else log_core, axis=1, keepdims=1)
+        act, asked = controller.act, q
+        if act == "gate":
+            asked = self.add("Where", none, q, log_core) if controller.begins else log_core
+        best = self.add("ArgMax", asked, axis=1, keepdims=1)
         chosen = self.as_float(self.add("Equal", best, self.integers([range(n_actions)])))
         last = self.as_float(repeat)
         if act == "gate":  # `losses.gate`
