@@ -612,20 +612,25 @@ def matched(args: list[str]) -> None:
         args,
         "matched",
         "Print what every method of a study returns, and how often it crashes, within the same "
-        "budgets of oscillation: means and 95% t-intervals over seeds, as Markdown. Then each dial "
-        "minus the best rival, and minus hysteresis on its own core, paired by seed.",
+        "budgets of oscillation, and what it would be worth without a time limit: means and 95% "
+        "t-intervals over seeds, as Markdown. The best single action is a rival too. Then each "
+        "dial minus the best rival, and minus hysteresis on its own core, paired by seed.",
     )
-    from .study import collect
+    from .study import collect, constant
     from .study import matched as m
 
     if parsed.study.is_dir():
-        kept = m.records(collect(parsed.study))
+        found = collect(parsed.study)
+        kept = m.records(found)
+        with out.status("one action") as status:
+            kept += constant.records(found, status.update)
         m.write_records(parsed.out or parsed.study / "records.csv", kept)
     else:
         kept = m.read_records(parsed.study)
     rows = m.matched(kept)
     for way in m.WAYS:
         print(m.markdown(rows, way))
+        print(m.markdown(rows, way, m.WORTH))
         for table in (m.verdicts(rows, way), m.own_cores(rows, way)):
             print(table + "\n")
 

@@ -14,6 +14,7 @@ from policy_inertia.study.matched import (
     read_records,
     records,
     versus,
+    worth,
     write_records,
 )
 from policy_inertia.study.results import Experiment, Series
@@ -22,11 +23,15 @@ from policy_inertia.study.results import Experiment, Series
 def line(label, method, kept) -> Series:
     n = len(kept)
     empty: list = [[] for _ in range(n)]
-    return Series(label, "T", method, "E", {}, list(range(n)), [], empty, empty, {}, {0.1: kept})
+    config = {"gamma": 0.9}
+    return Series(
+        label, "T", method, "E", config, list(range(n)), [], empty, empty, {}, {0.1: kept}
+    )
 
 
 def kept(mean_return, calibrated, oscillation=0.09, crashes=0.0):
     greedy = {"return": mean_return, "oscillation_ratio": oscillation, "crash_rate": crashes}
+    greedy |= {"length": 10.0, "termination_rate": crashes or 0.0}
     sampled = {**greedy, "return": mean_return - 1}
     return {"greedy": greedy, "sampled": sampled, "calibrated_return": calibrated}
 
@@ -100,11 +105,33 @@ def test_best_rival_is_the_one_with_the_highest_return_and_no_dial():
     assert versus(alone, alone[0]) is None
 
 
+def test_worth_without_a_time_limit_by_hand():
+    """0.6 a step, and one step in twenty ends it: 0.6 (1 + 0.9 * 0.95 + ...) = 0.6 / 0.145."""
+    assert worth(6.0, 10.0, 0.5, 0.9) == pytest.approx(4.13793, rel=1e-5)
+    assert worth(6.0, 10.0, 0.0, 0.9) == pytest.approx(6.0)  # it never ends
+    assert worth(6.0, 1.0, 1.0, 0.9) == 6.0  # one step, and no other
+
+
+def test_rival_that_is_worth_most_need_not_have_the_highest_return():
+    ours = line("dial-dqn, gate", "dial-dqn", [kept(5.0, 0)] * 2)
+    fast = line("sac", "sac", [kept(6.0, 0, crashes=1.0)] * 2)
+    steady = line("dqn", "dqn", [kept(4.0, 0)] * 2)
+    rows = found(ours, fast, steady)
+    against = versus(rows, rows[0])
+    assert (against.rival.method, against.worthiest.method) == ("sac", "dqn")
+    assert against.to_worthiest.value == pytest.approx(5.0 - 4.0)  # 10 steps, gamma 0.9
+
+
 def test_records_come_back_from_a_file(tmp_path):
     told = all_records(line("dqn", "dqn", [kept(3.25, 3), UNREACHABLE]))
+    assert told[0].worth == pytest.approx(3.25)
     assert told[2] == Record("T", "dqn", "dqn", 1, 0.1, "greedy")
     write_records(tmp_path / "records.csv", told)
-    assert read_records(tmp_path / "records.csv") == told
+    back = read_records(tmp_path / "records.csv")
+    assert [dataclasses.replace(r, worth=None) for r in back] == [
+        dataclasses.replace(r, worth=None) for r in told
+    ]
+    assert [r.worth for r in back] == pytest.approx([3.25, 2.25, None, None])
 
 
 def test_what_holds_no_records_is_refused(tmp_path):

@@ -39,6 +39,16 @@ class Record:
     oscillation_ratio: float | None = None
     mean_return: float | None = None
     crash_rate: float | None = None
+    worth: float | None = None  # see `worth`
+
+
+def worth(mean_return: float, length: float, ended: float, gamma: float) -> float:
+    """What a policy is worth without a time limit, discounted, as it learned to be.
+
+    From the mean return and length of episodes of which a share `ended` by themselves: the reward
+    of a step, over all steps to come, if rewards and endings came evenly.
+    """
+    return mean_return / length / (1 - gamma * (1 - ended / length))
 
 
 def records(results: Results) -> list[Record]:
@@ -62,14 +72,21 @@ def _records(s: Series, label: str, method: str, measured: Levels) -> Iterator[R
             for way in WAYS:
                 r = Record(s.task, label, method, seed, budget, way)
                 if way in entry:
-                    r = dataclasses.replace(
-                        r,
-                        calibrated_return=entry["calibrated_return"],
-                        oscillation_ratio=entry[way]["oscillation_ratio"],
-                        mean_return=entry[way]["return"],
-                        crash_rate=entry[way]["crash_rate"],
-                    )
+                    gamma = s.config["gamma"]
+                    r = record_of(r, entry["calibrated_return"], entry[way], gamma)
                 yield r
+
+
+def record_of(r: Record, calibrated_return: float, summary: dict[str, Any], gamma: float) -> Record:
+    """The record with the figures of an evaluation."""
+    return dataclasses.replace(
+        r,
+        calibrated_return=calibrated_return,
+        oscillation_ratio=summary["oscillation_ratio"],
+        mean_return=summary["return"],
+        crash_rate=summary["crash_rate"],
+        worth=worth(summary["return"], summary["length"], summary["termination_rate"], gamma),
+    )
 
 
 def write_records(path: Path, kept: Iterable[Record]) -> None:
@@ -159,15 +176,16 @@ class Versus:
     """Ours minus the best rival, paired by seed: at one task and budget.
 
     The rival is the one with the highest return there, as if one could have known: so ties are in
-    its favour. `to_safest` compares with the rival that crashes least.
+    its favour. `safest` is the one that crashes least, `worthiest` the one that is worth most.
     """
 
-    ours: Matched
     rival: Matched
-    safest: Matched | None
     mean_return: Estimate
     crash_rate: Estimate | None
+    safest: Matched | None
     to_safest: Estimate | None
+    worthiest: Matched | None
+    to_worthiest: Estimate | None
 
 
 def versus(rows: Sequence[Matched], ours: Matched) -> Versus | None:
@@ -185,22 +203,20 @@ def versus(rows: Sequence[Matched], ours: Matched) -> Versus | None:
     ]
     if not rivals:
         return None
-    rival = max(rivals, key=lambda m: _value(m, "mean_return"))
-    told = [m for m in rivals if m.estimate("crash_rate") is not None]
-    safest = min(told, key=lambda m: _value(m, "crash_rate")) if told else None
-    return Versus(
-        ours,
-        rival,
-        safest,
-        difference(ours, rival, "mean_return"),
-        difference(ours, rival, "crash_rate") if told else None,
-        difference(ours, safest, "crash_rate") if safest else None,
-    )
 
+    def against(figure: str, sign: int) -> tuple[Matched | None, Estimate | None]:
+        found = [(e.value * sign, m) for m in rivals if (e := m.estimate(figure)) is not None]
+        if not found or ours.estimate(figure) is None:
+            return None, None
+        best = max(found, key=lambda pair: pair[0])[1]
+        return best, difference(ours, best, figure)
 
-def _value(m: Matched, figure: str) -> float:
-    found = m.estimate(figure)
-    return float("-inf") if found is None else found.value
+    rival, mean_return = against("mean_return", 1)
+    if rival is None or mean_return is None:
+        return None
+    safest, to_safest = against("crash_rate", -1)
+    crash_rate = difference(ours, rival, "crash_rate") if safest else None
+    return Versus(rival, mean_return, crash_rate, safest, to_safest, *against("worth", 1))
 
 
 def difference(ours: Matched, theirs: Matched, figure: str) -> Estimate:
@@ -210,8 +226,12 @@ def difference(ours: Matched, theirs: Matched, figure: str) -> Estimate:
     return mean_and_t_interval(values)
 
 
-def markdown(rows: Sequence[Matched], way: Way) -> str:
-    """A table for each task: methods down, budgets across."""
+SHOWN = {"mean_return": ".1f", "crash_rate": ".2f"}
+WORTH = {"worth": ".1f"}
+
+
+def markdown(rows: Sequence[Matched], way: Way, figures: dict[str, str] = SHOWN) -> str:
+    """A table for each task: methods down, budgets across; `figures` with their formats."""
     shown = [m for m in rows if m.way == way]
     budgets = sorted({m.budget for m in shown})
     lines = []
@@ -223,16 +243,16 @@ def markdown(rows: Sequence[Matched], way: Way) -> str:
         ]
         here = [m for m in shown if m.task == task]
         for method in dict.fromkeys(m.method for m in here):
-            cells = {m.budget: _cell(m) for m in here if m.method == method}
+            cells = {m.budget: _cell(m, figures) for m in here if m.method == method}
             lines.append(f"| {method} | {' | '.join(cells.get(b, '') for b in budgets)} |")
         lines.append("")
     return "\n".join(lines)
 
 
-def _cell(m: Matched) -> str:
+def _cell(m: Matched, figures: dict[str, str]) -> str:
     if not m.kept:
         return "–"
-    parts = [_told(m.estimate("mean_return"), ".1f"), _told(m.estimate("crash_rate"), ".2f")]
+    parts = [_told(m.estimate(figure), style) for figure, style in figures.items()]
     few = f" ({len(m.kept)} of {m.seeds})" if len(m.kept) < m.seeds else ""
     return " / ".join(p for p in parts if p) + few
 
@@ -246,14 +266,14 @@ def _told(e: Estimate | None, style: str) -> str:
 def verdicts(rows: Sequence[Matched], way: Way) -> str:
     """A line for every dial at every budget that it keeps: ours minus the best rival."""
     lines = [
-        "| | | budget | best rival | return | crash rate | safest rival | crash rate |",
-        "|---|---|---|---|---|---|---|---|",
+        "| | | budget | best rival | return | crash rate | safest rival | crash rate "
+        "| worthiest rival | worth |",
+        "|---" * 10 + "|",
     ]
     for m in rows:
         against = versus(rows, m) if m.way == way and m.method.startswith("dial") else None
         if against is None:
             continue
-        safest = against.safest.method if against.safest else ""
         cells = (
             m.task,
             m.method,
@@ -261,8 +281,10 @@ def verdicts(rows: Sequence[Matched], way: Way) -> str:
             against.rival.method,
             _signed(against.mean_return, ".2f"),
             _signed(against.crash_rate, ".3f"),
-            safest,
+            against.safest.method if against.safest else "",
             _signed(against.to_safest, ".3f"),
+            against.worthiest.method if against.worthiest else "",
+            _signed(against.to_worthiest, ".1f"),
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
