@@ -29,6 +29,61 @@ def test_dqn_sac_and_nsac_solve_cartpole(tmp_path):
         assert interval(series.label, returns)[0] >= 475
 
 
+QBERT = "policy_inertia/Qbert-v0"
+# few steps, so: an update at each of them, clipped rewards, lives as episodes, a near horizon
+HURRIED = {
+    "steps": 24_000,
+    "envs": 16,
+    "batch_size": 32,
+    "buffer_size": 30_000,
+    "learning_starts": 1_000,
+    "gamma": 0.95,
+    "learning_rate": 2e-4,
+    "train_interval": 1,
+    "target_period": 500,
+    "epsilon_decay": 1.2e-4,
+    "epsilon_final": 0.05,
+    "huber": 1.0,
+    "eval_every": 4_000,
+    "eval_episodes": 20,
+    "final_episodes": 1,
+    "env_kwargs": {"reward_clipping": True, "episodic_life": True},
+}
+
+
+class Chance:
+    """Any action, whatever is seen."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def predict(self, observation, *_, **__):
+        return self.rng.integers(0, 6, len(observation)), None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_dqn_is_better_than_chance_on_qbert_after_a_short_run(tmp_path):
+    """Whole games and raw scores; an hour on one core. Over seeds, and over games for chance."""
+    pytest.importorskip("ale_py")
+    found = compare(["dqn"], QBERT, SEEDS, tmp_path / "q", **HURRIED)
+    assert not found.failed
+    (series,) = found.experiments[0].series
+    scores = [
+        evaluate(
+            Policy.load(folder / "best.safetensors"),
+            QBERT,
+            50,
+            seed=1_000 + seed,
+            deterministic=True,
+        ).summary()["return"]
+        for seed, folder in enumerate(series.folders)
+    ]
+    print(scores)
+    chance = [e.reward for e in evaluate(Chance(), QBERT, 200, seed=1).episodes]
+    assert interval("dqn", scores)[0] > interval("chance", chance)[1]
+
+
 def interval(label, values):
     """The ends of the 95% interval of the mean."""
     mean, half = np.mean(values), stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
