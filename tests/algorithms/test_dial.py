@@ -50,7 +50,8 @@ def by_hand(config, state, batch, core_action, before):
     rows = len(batch.action)
     largest_reward = max(np.abs(b.reward).max() for b in (*before, batch))
     typical = np.mean([np.median(b.reward) for b in (*before, batch)])
-    refund = config.refund * min(max(typical / largest_reward, 0), 1)
+    refund = 0.1 * min(max(typical / largest_reward, 0), 1)
+    refund = refund if config.refund is None else config.refund
     golden = (5**0.5 - 1) / 2
     total = 0.0
     for i in range(rows):
@@ -83,9 +84,9 @@ def by_hand(config, state, batch, core_action, before):
 
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("act", ["gate", "full"])
-@pytest.mark.parametrize("price", [None, 0.7])
-def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(core, act, price):
-    config = DialConfig(core, act=act, price=price, refund=0.15, largest=2.0, huber=0.8, **SMALL)
+@pytest.mark.parametrize(("price", "refund"), [(None, None), (None, 0.15), (0.7, None)])
+def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(core, act, price, refund):
+    config = DialConfig(core, act=act, price=price, refund=refund, largest=2.0, huber=0.8, **SMALL)
     algorithm = build(config, SPEC)
     state = algorithm.init(np.random.default_rng(1))
     update = jax.jit(algorithm.update)
@@ -111,6 +112,18 @@ def test_refund_is_paid_as_far_as_steps_earn_anything():
     typical = np.float32([0.0, 0.8, -1.0, 0.0])
     found = prices.earning(typical, np.float32([5.0, 1.0, 1.0, 0.0]))
     np.testing.assert_allclose(found, [0, 0.8, 0, 0], atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("task", "low", "high"), [("Intersection", 0, 0), ("TwoWay", 0.7, 1), ("Merge", 0.7, 1)]
+)
+def test_typical_reward_tells_arriving_from_staying_alive(task, low, high):
+    env = f"policy_inertia/{task}-v0"
+    session = Session(settings("dial-dqn", env, envs=16, learning_starts=200), env)
+    while session.step < 1_000:
+        session.advance()
+    dial = session.learner.state.dial
+    assert low <= float(prices.earning(dial.typical, dial.reward)) <= high
 
 
 def test_gate_begins_with_what_its_critics_call_best_and_a_frozen_core_with_its_own_action():

@@ -85,10 +85,10 @@ class DialConfig(NestedConfig[CoreConfig]):
     """One fixed price of a switch; None learns all prices from 0 to the largest in one run."""
     largest: float = 10.0
     """The largest price, in units of the largest reward (of a step, in size) seen in training."""
-    refund: float = 0.1
-    """Each step earns back the price times this (x0), in the measure in which steps earn anything:
-    times the median reward over the largest, from 0 to 1. So staying alive remains worth while
-    where it is the task, and where arriving is, nobody is paid for waiting."""
+    refund: float | None = None
+    """Switches per step that are free (x0): each step earns the price times this back. None: 0.1
+    times the median reward over the largest, from 0 to 1, so that staying alive remains worth
+    while where it is the task, and nobody is paid for waiting where arriving is."""
     core_share: float = 0.2
     """Share of the training episodes in which the core acts alone, with its own exploration."""
     noise: float = 0.1
@@ -101,9 +101,11 @@ class DialConfig(NestedConfig[CoreConfig]):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_outside(self, 0, None, "largest", "warmup")
-        refuse_outside(self, 0, 1, "refund", "core_share", "noise")
+        refuse_outside(self, 0, 1, "core_share", "noise")
         if self.price is not None:
             refuse_outside(self, 0, None, "price")
+        if self.refund is not None:
+            refuse_outside(self, 0, 1, "refund")
         if self.act not in ("gate", "full", "mu"):
             raise InputError(f"act is {self.act!r}: choose gate, full or mu")
 
@@ -179,7 +181,8 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         updates = state.updates + 1
         reward = jnp.maximum(state.reward, jnp.abs(batch.reward).max())
         typical = state.typical + (jnp.median(batch.reward) - state.typical) / updates
-        refund = dial.refund * prices.earning(typical, reward)
+        refund = prices.REFUND * prices.earning(typical, reward)
+        refund = refund if dial.refund is None else dial.refund
         state, count = Dial(reward, typical, updates), state.updates
         if not priced:
             return fixed, refund, 1.0, None, state

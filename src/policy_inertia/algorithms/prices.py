@@ -15,6 +15,7 @@ from ..types import Array
 FREE = 0.2  # the share of all draws in which switching costs nothing
 DECADES = 2.5  # how far below lambda_max the smallest positive price lies
 FEATURES = 3
+REFUND = 0.1  # x0 where every step earns as much as any
 
 
 def draw(u: Array, xp: Any = jnp) -> Array:
