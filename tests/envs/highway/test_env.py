@@ -161,3 +161,28 @@ def test_a_bad_reset_is_refused(seed: object, options: dict | None, message: str
     envs = TrafficVectorEnv(3, "Merge")
     with pytest.raises(InputError, match=message):
         envs.reset(seed=seed, options=options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("frequency", [1, 3])
+def test_limit_of_steps_holds_for_a_batch_as_for_a_single_env(frequency):
+    made = {"max_episode_steps": 7, "config": {"policy_frequency": frequency, "duration": 4}}
+    batch = gym.make_vec(
+        "policy_inertia/LaneChange-v0", 2, vectorization_mode="vector_entry_point", **made
+    )
+    single = gym.make("policy_inertia/LaneChange-v0", **made)
+    batch.reset(seed=[3, 4])
+    single.reset(seed=3)
+    ends = []
+    for step in range(1, 8):
+        *_, batch_over, _ = batch.step([1, 1])
+        *_, over, _ = single.step(1)
+        assert batch_over[0] == over
+        ends += [step] * over
+        if over:
+            break
+    assert ends == [min(7, 4 * frequency)]
+
+
+def test_limit_of_no_steps_is_refused():
+    with pytest.raises(InputError, match="max_episode_steps must be 1 or more"):
+        TrafficVectorEnv(max_episode_steps=0)

@@ -18,7 +18,7 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from ...types import InputError
 from . import generator, records, upstream, vehicles
-from .config import TASKS, Config, TaskSpec, configuration_of, nearest_configuration
+from .config import TASKS, Config, TaskSpec, configuration_of, limited, nearest_configuration
 from .env import TrafficEnv
 from .lanes import WIDTH, centre
 from .observation import RANGES
@@ -70,7 +70,8 @@ def from_upstream(env: gym.Env, render_mode: str | None = None) -> TrafficEnv:
         raise InputError(f"{spec.upstream_id} has no state yet: reset it first")
     config = _configuration(spec, original.config)
     if limit is not None:
-        config = config | {"duration": _until(original, limit, config["duration"])}
+        allowed, taken = limit
+        config = limited(config, allowed - taken, original.time)
     made = TrafficEnv(spec.name, config, "upstream", render_mode)
     road = original.road
     entries = len(road.vehicles) + len(road.objects) + 2  # with room for who comes next
@@ -297,15 +298,6 @@ def _configuration(spec: TaskSpec, given: Config) -> Config:
         return configuration_of(spec, given)
     made = nearest_configuration(spec, ours)
     return ours | {key: given[key] for key in made if repr(given[key]) != repr(made[key])}
-
-
-def _until(original: Any, limit: tuple[int, int], duration: float | None) -> float:
-    """The time at which the limit of steps is reached, summed as both simulators sum it."""
-    allowed, taken = limit
-    end = original.time
-    for _ in range(allowed - taken):
-        end += 1 / original.config["policy_frequency"]
-    return end if duration is None else min(end, duration)
 
 
 def _check_lanes(original: Any, simulation: Simulation) -> None:

@@ -279,6 +279,14 @@ def has_upstream_reward(spec: TaskSpec, config: Config) -> bool:
     return not any(_reward_terms_without(spec, config).values())
 
 
+def limited(config: Config, steps: int, now: float = 0.0) -> Config:
+    """The same, over after so many more steps at the latest; time as both simulators sum it."""
+    end, duration = now, config["duration"]
+    for _ in range(steps):
+        end += 1 / config["policy_frequency"]
+    return config | {"duration": end if duration is None else min(end, duration)}
+
+
 def nearest_configuration(spec: TaskSpec, config: Config) -> Config:
     """What to make the original with, without what it does not know."""
     ours = ("idm_speed_limit", "speed_reward", "scenario")

@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 
 from ...types import InputError, nearest
 from ..batches import checked_actions, refuse_ended, reset_mask, seeds_of
-from .config import TASKS, Config, configuration, task_named
+from .config import TASKS, Config, configuration, limited, task_named
 from .simulation import Simulation
 
 ACTIONS = ("LEFT", "IDLE", "RIGHT", "FASTER", "SLOWER")  # in the order of records.LEFT, ...
@@ -147,6 +147,7 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         config: Config | None = None,
         preset: str = "paper",
         render_mode: str | None = None,
+        max_episode_steps: int | None = None,
     ) -> None:
         if render_mode is not None:
             raise InputError(
@@ -154,9 +155,13 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             )
         if num_envs < 1:
             raise InputError(f"num_envs must be 1 or more, got {num_envs}")
+        if max_episode_steps is not None and max_episode_steps < 1:
+            raise InputError(f"max_episode_steps must be 1 or more, got {max_episode_steps}")
         spec = task_named(task)
         self.num_envs = num_envs
         self.config = configuration(spec, config, preset)
+        if max_episode_steps is not None:
+            self.config = limited(self.config, max_episode_steps)
         self.simulation = Simulation(spec, self.config, num_envs)
         self.single_observation_space = _observation_space(self.config)
         self.single_action_space = gym.spaces.Discrete(self.simulation.actions_count)
