@@ -22,6 +22,7 @@ from ..config import settings
 from ..envs import EnvLike, Envs, episode_seed, name_of
 from ..evaluation import evaluate
 from ..policy import Policy
+from ..room import free_memory
 from ..sweep import calibrate
 from ..training import Progress, default_folder, run
 from ..types import InputError
@@ -31,7 +32,6 @@ from .consulted import Consulted, identity
 from .cores import Core, load_core
 
 HELD_OUT = 4  # a stream of episode seeds beside those of training, evaluation and calibration
-REPLAY_LIMIT = 8e9  # bytes
 # the verdict has episodes of its own; a gate is as good as its critics, so they learn from much
 SETTINGS = {"eval_episodes": 10, "final_episodes": 10, "batch_size": 256}
 
@@ -222,9 +222,10 @@ def _frozen(core: Core, env: EnvLike, env_kwargs: dict[str, Any]) -> Core:
 
 
 def _refuse_large(spaces: Consulted, buffer_size: int) -> None:
-    need = 8.0 * spaces.spec.obs_dim * buffer_size
-    if need > REPLAY_LIMIT:
+    need, free = 8.0 * spaces.spec.obs_dim * buffer_size, free_memory()
+    if need > free:
         raise InputError(
-            f"observations of {spaces.spec.obs_dim:,} numbers need {need / 1e9:.0f} GB of replay: "
-            "give a smaller buffer_size, or hysteresis_only, which trains nothing"
+            f"observations of {spaces.spec.obs_dim:,} numbers need {need / 1e9:.0f} GB of replay, "
+            f"and {free / 1e9:.0f} GB of memory are free: give a smaller buffer_size, or "
+            "hysteresis_only, which trains nothing"
         )
