@@ -172,3 +172,42 @@ def test_price_beyond_the_largest_is_charged_for_the_decision_at_hand_alone():
 def test_policy_without_a_dial_says_so(method):
     with pytest.raises(InputError, match=r"has no dial: train dial-dqn"):
         fresh(method).at(0.1)
+
+
+class Preferring(probes.Both):
+    """Each step with the good action earns 1."""
+
+    good = 0
+
+    def step(self, action):
+        obs, _, terminated, truncated, info = super().step(action)
+        return obs, float(action == self.good), terminated, truncated, info
+
+
+@pytest.mark.parametrize("good", [0, 1])
+def test_calibration_keeps_the_better_way_to_begin(good, tmp_path, monkeypatch):
+    """A core that is all for action 0 and critics that are all for 1, so that both go on as they
+    began: which is better depends on the task alone."""
+    policy = reaching(fresh("dial-dqn", probes.Both), 2.0)
+    biased = np.array([[9.0, 0.0]], np.float32)
+    policy.params.core[-1]["b"] = biased
+    policy.params.critics[-1]["b"] = np.stack([biased[:, ::-1]] * 2)
+    core, critics = policy.beginnings()
+    monkeypatch.setattr(Preferring, "good", good)
+    found = policy.calibrate(Preferring, episodes=2)
+    assert float(found.params.dial.begins) == good
+    assert {r.mean_return for r in found.calibration.rows} == {
+        evaluate(found.at(0.5), Preferring, 1).summary()["length"]
+    }
+    worse = evaluate((critics, core)[good].at(0.5), Preferring, 2, seed=3).summary()
+    assert worse["return"] == 0
+    found.save(tmp_path / "policy.safetensors")
+    loaded = Policy.load(tmp_path / "policy.safetensors").with_budget(0.5)
+    assert float(loaded.params.dial.begins) == good
+
+
+def test_only_a_gate_around_a_core_that_learns_has_two_ways_to_begin():
+    assert len(fresh("dial-dqn").beginnings()) == 2
+    assert len(fresh("dial-sac", act="full").beginnings()) == 1
+    assert len(fresh("nsac").beginnings()) == 1
+    assert len(fresh("dqn").beginnings()) == 1

@@ -6,6 +6,7 @@ import pytest
 import safetensors.numpy
 
 from policy_inertia import InputError, Policy
+from policy_inertia.checkpoint import read_arrays, write_arrays
 from policy_inertia.config import settings
 from policy_inertia.policy import sample
 from policy_inertia.session import Session
@@ -157,6 +158,16 @@ def test_filtered_policy_and_core_are_saved_too(tmp_path):
     loaded = Policy.load(tmp_path / "p.safetensors")
     assert loaded.hysteresis == 0.5
     assert not loaded.nested
+
+
+def test_dial_from_before_there_was_a_choice_begins_as_its_core(tmp_path):
+    policy = fresh("dial-dqn").beginnings()[1]
+    policy.save(tmp_path / "new.safetensors")
+    arrays, about = read_arrays(tmp_path / "new.safetensors")
+    assert float(arrays.pop("policy.dial.begins")) == 1
+    write_arrays(tmp_path / "old.safetensors", arrays, about)
+    loaded = Policy.load(tmp_path / "old.safetensors")
+    assert float(loaded.params.dial.begins) == 0
 
 
 def test_first_action_of_the_space_is_added():

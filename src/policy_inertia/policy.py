@@ -221,6 +221,18 @@ class Policy:
             raise InputError(f"the price is {outside}: give one {reach}")
         return self.replace(params=self._algorithm.at(self.params, price))
 
+    def beginnings(self) -> list[Policy]:
+        """The ways to begin an episode, where there is nothing to repeat: the core's action, and
+        for a dial's gate also what its critics call best at its price, since it will be repeated.
+
+        `calibrate` keeps the better one. The critics know nothing of what a frozen core never does.
+        """
+        dial = getattr(self.params, "dial", None)
+        if dial is None or getattr(self.config, "act", None) != "gate" or self.spaces.spec.aside:
+            return [self]
+        params = [self.params._replace(dial=dial._replace(begins=np.float32(b))) for b in (0, 1)]
+        return [self.replace(params=p) for p in params]
+
     @property
     def unbounded(self) -> bool:
         """Whether its knob can be turned on until it never switches: all but a network's mu can."""
@@ -320,6 +332,8 @@ class Policy:
             from .interop.consulted import restore
 
             spaces = restore(spaces, arrays, about, core, path)
+        # files from before there was a choice: the core began
+        arrays.setdefault("policy.dial.begins", np.zeros((), np.float32))
         repeats = tuple(about["repeats"])
         algorithm = build(config, _choice_spec(spaces, repeats))
         shapes = jax.eval_shape(lambda: algorithm.acting(algorithm.init(np.random.default_rng())))

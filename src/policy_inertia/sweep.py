@@ -33,7 +33,8 @@ def calibrate(
     The settings of a dial are prices; of any other policy thresholds of hysteresis, which need no
     training. They go up to where it hardly ever switches; where the oscillation ratio differs by
     more than 0.02 from one to the next, more go in between. Every setting gets the same episodes,
-    with greedy actions.
+    with greedy actions. Where there are several ways to begin an episode (`beginnings`), the one
+    with the higher mean return over the first settings is kept.
     """
     if policy.repeats != (1,):
         raise InputError(
@@ -49,21 +50,21 @@ def calibrate(
     def run(predictor: Any) -> dict[str, Any]:
         return evaluate(predictor, slots, episodes, first, deterministic=True).summary()
 
-    def row(setting: float) -> Row:
+    def row(setting: float, policy: Policy) -> Row:
         figures = run(policy.set_to(setting))
         names = ("oscillation_ratio", "return", "crash_rate", "termination_rate", "length")
         return Row(setting, *(figures[name] for name in names))
 
     try:
-        if settings is not None:
-            rows = [row(setting) for setting in sorted(settings)]
-        else:
-            rows = [row(setting) for setting in _first(policy, run)]
+        given = sorted(settings) if settings is not None else _first(policy, run)
+        tried = [([row(x, each) for x in given], each) for each in policy.beginnings()]
+        rows, policy = max(tried, key=lambda one: sum(r.mean_return for r in one[0]))
+        if settings is None:
             while policy.unbounded and rows[-1].oscillation_ratio > FROZEN and rows[-1].setting > 0:
                 if len(rows) == 2 * SETTINGS:
                     break
-                rows.append(row(2 * rows[-1].setting))  # beyond those: feel the way
-            rows = _refined(rows, row)
+                rows.append(row(2 * rows[-1].setting, policy))  # beyond those: feel the way
+            rows = _refined(rows, lambda setting: row(setting, policy))
     finally:
         if slots is not env:
             slots.close()

@@ -78,9 +78,8 @@ class DialConfig(NestedConfig[CoreConfig]):
     train_interval: int = 1
     """Transitions collected for each update of the outer half (m)."""
     act: Literal["gate", "full", "mu"] = "gate"
-    """gate: repeat if Q says that it is worth as much as the core's action, else the core's action,
-    and begin with the best in Q; full: always the best in Q; mu: the paper's mixture, learned by a
-    network of its own."""
+    """gate: repeat if Q says that it is worth as much as the core's action, else the core's action;
+    full: the best action in Q; mu: the paper's mixture, learned by a network of its own."""
     price: float | None = None
     """One fixed price of a switch; None learns all prices from 0 to the largest in one run."""
     largest: float = 10.0
@@ -133,6 +132,7 @@ class Turned(NamedTuple):
     largest: Array
     relative: Array  # the price in the unit of the values at this price
     seen: Array  # what networks see of it
+    begins: Array  # whether a gate's critics choose an episode's first action (1) or its core (0)
 
 
 class NestedActing(NamedTuple):
@@ -190,16 +190,15 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         unit = 1 + dial.largest * x
         return (unit - 1) * reward, refund, unit, prices.features(x), state
 
-    def choose(q: Array, log_core: Array, prev_action: Array, xp: Any = jnp) -> tuple[Any, Any]:
+    def choose(
+        q: Array, log_core: Array, prev_action: Array, begins: Array | float = 0.0, xp: Any = jnp
+    ) -> tuple[Any, Any]:
         """mu and the action of the two ways to act that ask the critics alone."""
-        if act == "gate":
-            mu, action = losses.gate(q, log_core, prev_action, xp)
-            # what is begun with is repeated, of which a core knows nothing; but of what a frozen
-            # core never does the critics know nothing
-            first = action if spec.aside else q.argmax(-1)
-            return mu, xp.where(prev_action >= 0, action, first)
-        action = q.argmax(-1)
-        return (action == prev_action).astype(np.float32), action
+        best = q.argmax(-1)
+        if act == "full":
+            return (best == prev_action).astype(np.float32), best
+        mu, action = losses.gate(q, log_core, prev_action, xp)
+        return mu, xp.where((prev_action < 0) & (begins > 0), best, action)
 
     def update_outer(
         state: NestedState, batch: Transition, core_state: Tree
@@ -290,7 +289,7 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         if dial is not None and state.dial is not None and priced:
             zero = jnp.float32(0)
             largest = dial.largest * state.dial.reward
-            turned = Turned(zero, largest, zero, prices.features(zero))
+            turned = Turned(zero, largest, zero, prices.features(zero), zero)
             params = params._replace(dial=turned)
         return params
 
@@ -302,7 +301,8 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         x = np.asarray(price / max(largest, np.finfo(np.float32).tiny), np.float32)
         x = np.minimum(x, np.float32(1))
         relative = np.asarray(price, np.float32) / (1 + np.float32(dial.largest) * x)
-        turned = Turned(np.float32(price), largest, relative, prices.features(x, np))
+        seen, begins = prices.features(x, np), params.dial.begins
+        turned = Turned(np.float32(price), largest, relative, seen, begins)
         return params._replace(dial=turned)
 
     def apply(params: NestedActing, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
@@ -315,7 +315,8 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
             price = params.dial.relative[..., None] if params.dial else fixed
             u = value(params.critics, obs, seen, xp).min(0)
             q = prices.net(u, price, last)
-            mu, action = choose(q, log_core, prev_action, xp)
+            begins = params.dial.begins if params.dial else 0.0
+            mu, action = choose(q, log_core, prev_action, begins, xp)
             return Acting(losses.log_certain(action, n_actions, xp), log_core, mu, q)
         pre = pre_activation(params.pic, obs, seen, xp)
         log_pi = losses.log_mixture(pre, log_core, prev_action, config.mu0, xp)
@@ -331,6 +332,10 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         if params.dial is not None:
             rest = (u - dial.core_share) / max(1 - dial.core_share, 1e-9)
             params = at(params, prices.draw(np.maximum(rest, 0), np) * params.dial.largest)
+            assert params.dial is not None
+            # what is begun with is repeated, of which a core knows nothing; but of what a frozen
+            # core never does the critics know nothing
+            params = params._replace(dial=params.dial._replace(begins=np.float32(not spec.aside)))
         found = apply(params, obs, prev_action, np)
         core_pi = np.exp(found.log_pi_core)
         if act == "mu":  # a sampled policy, as the paper's: it explores by itself

@@ -199,5 +199,5 @@ def controller_of(spaces: Spaces, params: Any, config: NestedConfig[Any]) -> Con
     if config.act != "mu":
         twins = [jax.tree.map(lambda w, i=i: w[i], params.critics) for i in range(2)]
     networks = tuple(layers_of(spaces, one) for one in twins)
-    begins = not isinstance(config.core, FrozenConfig)
+    begins = params.dial is not None and bool(params.dial.begins)
     return Controller(networks, config.mu0, config.act, dial, config.price or 0.0, begins)
