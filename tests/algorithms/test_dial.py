@@ -5,7 +5,6 @@ from jax import numpy as jnp
 
 from policy_inertia import train
 from policy_inertia.algorithms import DialConfig, DQNConfig, NestedConfig, SACConfig, build, prices
-from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.config import settings
 from policy_inertia.policy import Policy
 from policy_inertia.session import Session
@@ -126,37 +125,20 @@ def test_typical_reward_tells_arriving_from_staying_alive(task, low, high):
     assert low <= float(prices.earning(dial.typical, dial.reward)) <= high
 
 
-def test_gate_may_begin_with_what_its_critics_call_best_and_does_so_in_training():
+def test_gate_begins_as_its_core_or_with_what_its_critics_call_best():
     batch = minibatch(64)
     none = np.full(64, -1)
-    algorithm = build(DialConfig(CORES[1], core_share=0.0, noise=0.0), SPEC)
+    algorithm = build(DialConfig(CORES[1]), SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
-    params = jax.tree.map(np.asarray, turned(algorithm, params, 2.0, np.float32(1.0)))
-    found = algorithm.apply(params, batch.obs, none, np)
+    params = turned(algorithm, params, 2.0, 1.0)
+    found = algorithm.apply(params, batch.obs, none)
     np.testing.assert_array_equal(found.log_pi.argmax(1), found.log_pi_core.argmax(1))
     asked = params._replace(dial=params.dial._replace(begins=np.float32(1)))
-    found = algorithm.apply(asked, batch.obs, none, np)
+    found = algorithm.apply(asked, batch.obs, none)
     np.testing.assert_array_equal(found.log_pi.argmax(1), found.scores.argmax(1))
     assert (found.log_pi.argmax(1) != found.log_pi_core.argmax(1)).any()
     assert not found.mu.any()
-    u = np.random.default_rng(1).random(64)
-    training = algorithm.behave(params, batch.obs, none, u).argmax(1)
-    at = algorithm.at(asked, 2 * prices.draw(u, np))
-    np.testing.assert_array_equal(
-        training, algorithm.apply(at, batch.obs, none, np).scores.argmax(1)
-    )
-
-
-def test_frozen_core_begins_by_itself_in_training_too():
-    """Of what it never does the critics know nothing."""
-    spec = SPEC._replace(obs_dim=SPEC.obs_dim + 8, aside=8)
-    algorithm = build(DialConfig(FrozenConfig(), core_share=0.0, noise=0.0), spec)
-    params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
-    params = jax.tree.map(np.asarray, turned(algorithm, params, 2.0, np.float32(1.0)))
-    answers = np.random.default_rng(1).normal(size=(64, 8)).astype(np.float32)
-    obs = np.concatenate([minibatch(64).obs, answers], 1)
-    found = algorithm.behave(params, obs, np.full(64, -1), np.full(64, 0.5)).argmax(1)
-    np.testing.assert_array_equal(found, answers[:, :4].argmax(1))
+    assert float(algorithm.at(asked, 0.3).dial.begins) == 1  # whatever the price
 
 
 @pytest.mark.parametrize("act", ["gate", "full", "mu"])

@@ -332,10 +332,6 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         if params.dial is not None:
             rest = (u - dial.core_share) / max(1 - dial.core_share, 1e-9)
             params = at(params, prices.draw(np.maximum(rest, 0), np) * params.dial.largest)
-            assert params.dial is not None
-            # what is begun with is repeated, of which a core knows nothing; but of what a frozen
-            # core never does the critics know nothing
-            params = params._replace(dial=params.dial._replace(begins=np.float32(not spec.aside)))
         found = apply(params, obs, prev_action, np)
         core_pi = np.exp(found.log_pi_core)
         if act == "mu":  # a sampled policy, as the paper's: it explores by itself

@@ -33,7 +33,7 @@ from .cores import Core, load_core
 
 HELD_OUT = 4  # a stream of episode seeds beside those of training, evaluation and calibration
 # the verdict has episodes of its own; a gate is as good as its critics, so they learn from much
-SETTINGS = {"eval_episodes": 10, "final_episodes": 10, "batch_size": 256}
+SETTINGS = {"eval_episodes": 10, "final_episodes": 10, "batch_size": 256, "refund": 0.1}
 
 
 @dataclass(frozen=True)
