@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from policy_inertia.study import STUDIES
+from policy_inertia.study import STUDIES, constant
 from policy_inertia.study import matched as m
 from policy_inertia.study.frontier import BUDGETS
 
@@ -28,10 +28,11 @@ def test_tables_in_the_docs_are_made_of_the_records_of_this_study():
     root, study = Path(__file__).parents[2], STUDIES["frontier"]
     kept = m.read_records(root / "results" / "frontier" / "records.csv")
     assert {r.seed for r in kept} == set(study.seeds)
-    assert {r.label for r in kept} >= {x.label for _, x in study.lines()}
+    assert {r.label for r in kept} >= {x.label for _, x in study.lines()} | {constant.LABEL}
     assert {r.budget for r in kept} == set(BUDGETS)
     rows, docs = m.matched(kept), (root / "docs" / "frontier.md").read_text()
     for way in m.WAYS:
         assert m.markdown(rows, way) in docs
+    assert m.markdown(rows, "greedy", m.WORTH) in docs
     assert m.verdicts(rows, "greedy") in docs
     assert m.own_cores(rows, "greedy") in docs

@@ -103,7 +103,7 @@ def write_records(path: Path, kept: Iterable[Record]) -> None:
 def read_records(path: Path) -> list[Record]:
     """What `write_records` wrote."""
 
-    def number(text: str) -> float | None:
+    def number(text: str | None) -> float | None:
         return float(text) if text else None
 
     try:
@@ -116,7 +116,7 @@ def read_records(path: Path) -> list[Record]:
                     int(row["seed"]),
                     float(row["budget"]),
                     "greedy" if row["way"] == "greedy" else "sampled",
-                    *(number(row[f.name]) for f in dataclasses.fields(Record)[6:]),
+                    *(number(row.get(f.name)) for f in dataclasses.fields(Record)[6:]),
                 )
                 for row in csv.DictReader(file)
             ]
