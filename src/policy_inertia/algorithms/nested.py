@@ -194,11 +194,13 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         q: Array, log_core: Array, prev_action: Array, begins: Array | float = 0.0, xp: Any = jnp
     ) -> tuple[Any, Any]:
         """mu and the action of the two ways to act that ask the critics alone."""
-        best = q.argmax(-1)
         if act == "full":
+            best = q.argmax(-1)
             return (best == prev_action).astype(np.float32), best
         mu, action = losses.gate(q, log_core, prev_action, xp)
-        return mu, xp.where((prev_action < 0) & (begins > 0), best, action)
+        if xp is np and (not begins or prev_action.min() >= 0):  # microseconds count there
+            return mu, action
+        return mu, xp.where((prev_action < 0) & (begins > 0), q.argmax(-1), action)
 
     def update_outer(
         state: NestedState, batch: Transition, core_state: Tree
