@@ -62,7 +62,7 @@ class Chance:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)
+@pytest.mark.timeout(14_400)
 def test_dqn_is_better_than_chance_on_qbert_after_a_short_run(tmp_path):
     """Whole games and raw scores; an hour on one core. Over seeds, and over games for chance."""
     pytest.importorskip("ale_py")
