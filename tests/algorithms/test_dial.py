@@ -114,7 +114,8 @@ def test_refund_is_paid_as_far_as_steps_earn_anything():
 
 
 @pytest.mark.parametrize(
-    ("task", "low", "high"), [("Intersection", 0, 0), ("TwoWay", 0.7, 1), ("Merge", 0.7, 1)]
+    ("task", "low", "high"),
+    [("Intersection", 0, 0), ("TwoWay", 0.7, 1), ("Merge", 0.7, 1), ("LaneChange", 0.7, 1)],
 )
 def test_typical_reward_tells_arriving_from_staying_alive(task, low, high):
     env = f"policy_inertia/{task}-v0"
