@@ -84,7 +84,7 @@ def _compiled_updates(algorithm: Algorithm, spec: Spec) -> Callable[..., Any]:
 
     def run(state: Tree, words: Any, due: Any, n: Any) -> tuple[Tree, Any, dict[str, Any]]:
         def body(i: Any, carry: tuple[Tree, Any]) -> tuple[Tree, Any]:
-            return algorithm.update(carry[0], read(words[i]), due[i])
+            return algorithm.update(carry[0], read(words[i]), due[i])[:2]
 
         _, shapes = jax.eval_shape(lambda s: body(0, (s, None)), state)
         nothing = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)

@@ -20,7 +20,7 @@ def test_dqn_updates_agree_with_an_independent_computation():
     adam = reference.Adam(0.01)
     for i in range(4):
         batch = minibatch(seed=i)
-        state, _ = jax.jit(algorithm.update)(state, batch, DUE)
+        state, _, _ = jax.jit(algorithm.update)(state, batch, DUE)
         y = batch.reward + batch.discount * reference.network(target, batch.next_obs).max(1)
         rows = np.arange(len(y))
 
@@ -39,7 +39,7 @@ def test_dqn_target_is_replaced_exactly_at_its_period():
     first = state = algorithm.init(np.random.default_rng(0))
     for i in range(1, 7):
         previous = state
-        state, _ = jax.jit(algorithm.update)(state, minibatch(seed=i), DUE)
+        state, _, _ = jax.jit(algorithm.update)(state, minibatch(seed=i), DUE)
         expected = state.critic if i % 3 == 0 else previous.target
         jax.tree.map(np.testing.assert_array_equal, state.target, expected)
     assert np.abs(state.target[0]["w"] - first.target[0]["w"]).max() > 0
@@ -56,7 +56,7 @@ def test_fixed_temperature_stays_and_automatic_one_moves():
     for auto in (False, True):
         algorithm = build(SACConfig(auto_temperature=auto), SPEC)
         state = algorithm.init(np.random.default_rng(0))
-        after, report = jax.jit(algorithm.update)(state, minibatch(), DUE)
+        after, report, _ = jax.jit(algorithm.update)(state, minibatch(), DUE)
         # the first policy is nearly uniform, above the target entropy: alpha must fall
         assert (after.log_alpha < state.log_alpha) == auto
         assert ("ent_coef" in report) == auto

@@ -95,10 +95,10 @@ def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(core, act
         batch = minibatch(32, seed=i)
         batch = batch._replace(reward=batch.reward + (3 if i < 2 else -2))
         # Algorithm 2's order: the outer half asks the core that has just been improved
-        improved, _ = inner.update(state.core, batch, DUE[:1])
+        improved, _, _ = inner.update(state.core, batch, DUE[:1])
         core_action = inner.apply(inner.acting(improved), batch.next_obs, batch.action).log_pi
         expected = by_hand(config, state, batch, np.argmax(core_action, 1), before)
-        state, report = update(state, batch, DUE)
+        state, report, _ = update(state, batch, DUE)
         assert float(report["mixed_critic_loss"]) == pytest.approx(expected, rel=2e-4)
         before.append(batch)
     if price is None:
@@ -162,8 +162,8 @@ def test_dial_at_price_zero_learns_what_the_unpriced_outer_half_learns(act, monk
     )
     two = two._replace(critics=critics, pic=one.pic and widened(one.pic))
     for i in range(5):
-        one, _ = jax.jit(free.update)(one, minibatch(16, i), DUE)
-        two, _ = jax.jit(dial.update)(two, minibatch(16, i), DUE)
+        one, _, _ = jax.jit(free.update)(one, minibatch(16, i), DUE)
+        two, _, _ = jax.jit(dial.update)(two, minibatch(16, i), DUE)
     ours, theirs = dial.acting(two), free.acting(one)
     batch = minibatch(64, 9)
     for a, b in zip(
@@ -196,8 +196,8 @@ def test_core_of_a_dial_is_the_one_that_its_seed_gives_alone(core):
     dial = build(DialConfig(core), SPEC)
     state, one = dial.init(np.random.default_rng(3)), alone.init(np.random.default_rng(3))
     for i in range(3):
-        state, _ = jax.jit(dial.update)(state, minibatch(seed=i), DUE)
-        one, _ = jax.jit(alone.update)(one, minibatch(seed=i), DUE[:1])
+        state, _, _ = jax.jit(dial.update)(state, minibatch(seed=i), DUE)
+        one, _, _ = jax.jit(alone.update)(one, minibatch(seed=i), DUE[:1])
     equal(state.core, one)
 
 

@@ -70,7 +70,7 @@ def test_three_updates_agree_with_an_independent_algorithm_2(at_once):
     update = jax.jit(algorithm.update)
     for i in range(3):
         batch = minibatch(seed=i)
-        state, _ = update(state, batch, DUE)
+        state, _, _ = update(state, batch, DUE)
         theirs.update(*(np.float64(x) if x.dtype == np.float32 else x for x in batch))
     same(state.core.actor, theirs.actor)
     same(state.pic, theirs.pic)
@@ -137,7 +137,7 @@ def test_core_of_a_seed_is_the_one_it_gives_alone(core):
 def test_outer_update_leaves_the_core_alone(core):
     algorithm = build(NestedConfig(core), SPEC)
     state = algorithm.init(np.random.default_rng(0))
-    after, report = jax.jit(algorithm.update)(state, minibatch(), DUE)
+    after, report, _ = jax.jit(algorithm.update)(state, minibatch(), DUE)
     part = "actor" if isinstance(core, SACConfig) else "critic"
     jax.tree.map(
         np.testing.assert_array_equal, getattr(state.core, part), getattr(after.core, part)
@@ -158,7 +158,7 @@ def test_every_target_moves_by_its_rate():
     config = NestedConfig(SACConfig(target_rate=0.25), target_rate=0.125)
     algorithm = build(config, SPEC)
     old = algorithm.init(np.random.default_rng(0))
-    new, _ = jax.jit(algorithm.update)(old, minibatch(), DUE)
+    new, _, _ = jax.jit(algorithm.update)(old, minibatch(), DUE)
     for part, rate in ((lambda state: state.core.critics, 0.25), (lambda s: s.critics, 0.125)):
         before, after = part(old), part(new)
         w = (1 - rate) * np.float64(before.target[1]["w"]) + rate * after.online[1]["w"]

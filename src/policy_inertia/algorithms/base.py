@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -24,12 +24,22 @@ class Acting(NamedTuple):
     scores: Array  # (B, A) what hysteresis compares: log-probabilities, or Q where they are not
 
 
+class Said(NamedTuple):
+    """What a core said of a minibatch before it was improved, for whoever else wants to know."""
+
+    log_pi: Array  # (B, A) of the observations
+    log_pi_next: Array  # (B, A) of the next ones
+
+
+Updated = tuple[Tree, dict[str, Array], Said | None]
+
+
 class Algorithm(NamedTuple):
     """The pure functions that make up an algorithm.
 
     init(rng) -> state: all that learning carries along, a pytree.
-    update(state, batch, due) -> (state, losses): one update of every part whose entry in `due`, an
-        array of booleans as long as `intervals`, is true.
+    update(state, batch, due) -> (state, losses, said): one update of every part whose entry in
+        `due`, an array of booleans as long as `intervals`, is true. `said` may be None.
     acting(state) -> params: the part of the state that acting needs.
     apply(params, obs, prev_action, xp) -> Acting: with `xp` NumPy on the host, JAX in the learner.
     exploration(updates) -> epsilon: the share of uniformly random actions in training.
@@ -42,7 +52,7 @@ class Algorithm(NamedTuple):
     """
 
     init: Callable[[np.random.Generator], Tree]
-    update: Callable[[Tree, Transition, Array], tuple[Tree, dict[str, Array]]]
+    update: Callable[[Tree, Transition, Array], Updated]
     acting: Callable[[Tree], Tree]
     apply: Callable[..., Acting]
     exploration: Callable[[int], float]
@@ -64,14 +74,15 @@ def adam(learning_rate: float) -> optax.GradientTransformation:
 
 def descend(
     optimiser: optax.GradientTransformation,
-    loss: Callable[[Tree], Array],
+    loss: Callable[[Tree], tuple[Array, Any]],
     params: Tree,
     optimiser_state: Tree,
-) -> tuple[Tree, Tree, Array]:
-    """One gradient step on `loss`: the new parameters, the optimiser's state, and the loss."""
-    value, gradient = jax.value_and_grad(loss)(params)
+) -> tuple[Tree, Tree, Array, Any]:
+    """One gradient step on `loss`, which also tells what it has found on its way: the new
+    parameters, the optimiser's state, the loss and what it told."""
+    (value, said), gradient = jax.value_and_grad(loss, has_aux=True)(params)
     updates, optimiser_state = optimiser.update(gradient, optimiser_state)
-    return optax.apply_updates(params, updates), optimiser_state, value
+    return optax.apply_updates(params, updates), optimiser_state, value, said
 
 
 class Critics(NamedTuple):
@@ -107,19 +118,21 @@ def soft_evaluation(
 
     `extra` is what the critics see beside the observation, or None; `next_value` is V of the next
     one by the targets, which move by `rate`. For `huber` see `losses.bellman_residual`. The value
-    is that after the step, or before it (`at_once`): XLA sees that the loss has computed it.
+    is that after the step, or before it (`at_once`), which the loss has computed.
     """
     now = batch.obs, extra
     y = losses.bellman_target(batch.reward, batch.discount, next_value)
-    online, optimiser_state, loss = descend(
-        optimiser,
-        lambda online: losses.bellman_residual(network(online, *now), batch.action, y, huber),
-        critics.online,
-        critics.optimiser,
+
+    def residual(online: Tree) -> tuple[Array, Array]:
+        q = network(online, *now)
+        return losses.bellman_residual(q, batch.action, y, huber), q
+
+    online, optimiser_state, loss, q = descend(
+        optimiser, residual, critics.online, critics.optimiser
     )
     target = optax.incremental_update(online, critics.target, rate)
-    q = network(critics.online if at_once else online, *now).min(0)
-    return Critics(online, target, optimiser_state), q, loss
+    q = q if at_once else network(online, *now)
+    return Critics(online, target, optimiser_state), q.min(0), loss
 
 
 def plain(log_pi: Array, scores: Array) -> Acting:

@@ -21,8 +21,8 @@ LAYERS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Channels, kernel, stride."""
 
 FEW = 8
-"""Images at a time on a CPU, whose cache holds the patches of so many: faster where neither a
-gradient nor another network needs the patches again."""
+"""Images at a time on a CPU, whose cache holds the patches of so many. For gradients they are made
+again rather than kept."""
 
 
 def torso_size(image: tuple[int, int, int]) -> int:
@@ -58,17 +58,17 @@ def init_torso(
     return layers
 
 
-def torso(
-    params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any = jnp, few: bool = False
-) -> Array:
-    """Flat images of 0 to 255 (B, channels * height * width) -> (B, size); twins: (2, B, size).
-
-    With `few` it is done a few images at a time where that is faster.
-    """
+def torso(params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any = jnp) -> Array:
+    """Flat images of 0 to 255 (B, channels * height * width) -> (B, size); twins: (2, B, size)."""
     batch, size = pixels.shape
-    if not few or batch <= FEW or batch % FEW or jax.default_backend() != "cpu":
+    if xp is np or batch <= FEW or batch % FEW or jax.default_backend() != "cpu":
         return _torso(params, pixels, image, xp)
-    parts = lax.map(lambda part: _torso(params, part, image, xp), pixels.reshape(-1, FEW, size))
+
+    def part(some: Array) -> Array:
+        return _torso(params, some, image, xp)
+
+    kept = jax.checkpoint_policies.dots_saveable
+    parts = lax.map(jax.checkpoint(part, policy=kept), pixels.reshape(-1, FEW, size))
     parts = jnp.moveaxis(parts, 0, -3)
     return parts.reshape(*parts.shape[:-3], batch, parts.shape[-1])
 

@@ -11,7 +11,7 @@ from jax import numpy as jnp
 
 from ..types import Array, Spec, Transition, Tree, refuse_huber, refuse_outside
 from . import losses
-from .base import Acting, Algorithm, adam, descend, plain
+from .base import Acting, Algorithm, Updated, adam, descend, plain
 from .networks import Network
 
 
@@ -60,20 +60,20 @@ def dqn(config: DQNConfig, spec: Spec) -> Algorithm:
         target = jax.tree.map(jnp.copy, critic)
         return DQNState(critic, target, optimiser.init(critic), jnp.int32(0))
 
-    def update(state: DQNState, batch: Transition, due: Array) -> tuple[DQNState, dict[str, Array]]:
+    def update(state: DQNState, batch: Transition, due: Array) -> Updated:
         del due  # one part: whenever this is called, it is due
-        next_value = losses.greedy_value(network(state.target, batch.next_obs, few=True))
+        next_value = losses.greedy_value(network(state.target, batch.next_obs))
         target = losses.bellman_target(batch.reward, batch.discount, next_value)
 
-        def loss(critic: Tree) -> Array:
+        def loss(critic: Tree) -> tuple[Array, None]:
             q = network(critic, batch.obs)
-            return losses.bellman_residual(q, batch.action, target, config.huber)
+            return losses.bellman_residual(q, batch.action, target, config.huber), None
 
-        critic, optimiser_state, value = descend(optimiser, loss, state.critic, state.optimiser)
+        critic, optimiser_state, value, _ = descend(optimiser, loss, state.critic, state.optimiser)
         updates = state.updates + 1
         replace = updates % config.target_period == 0
         new_target = jax.tree.map(lambda t, c: jnp.where(replace, c, t), state.target, critic)
-        return DQNState(critic, new_target, optimiser_state, updates), {"loss": value}
+        return DQNState(critic, new_target, optimiser_state, updates), {"loss": value}, None
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
         q = network(params, obs, xp=xp)

@@ -14,7 +14,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from ..types import Array, InputError, Spec, Transition, Tree
-from .base import Acting, Algorithm, no_exploration, plain
+from .base import Acting, Algorithm, Updated, no_exploration, plain
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ def frozen(config: FrozenConfig, spec: Spec) -> Algorithm:
     def init(rng: np.random.Generator) -> Tree:
         return ()
 
-    def update(state: Tree, batch: Transition, due: Array) -> tuple[Tree, dict[str, Array]]:
-        return state, {}
+    def update(state: Tree, batch: Transition, due: Array) -> Updated:
+        return state, {}, None
 
     def acting(state: Tree) -> Tree:
         return state

@@ -17,7 +17,17 @@ from jax import numpy as jnp
 
 from ..types import Array, InputError, Spec, Transition, Tree, refuse_huber, refuse_outside
 from . import losses, prices
-from .base import Acting, Algorithm, Critics, adam, descend, init_critics, soft_evaluation
+from .base import (
+    Acting,
+    Algorithm,
+    Critics,
+    Said,
+    Updated,
+    adam,
+    descend,
+    init_critics,
+    soft_evaluation,
+)
 from .networks import Network, one_hot
 
 CoreConfig = TypeVar("CoreConfig")
@@ -165,10 +175,8 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         counters = Dial(zero, jnp.copy(zero), jnp.uint32(0)) if priced or fixed else None
         return NestedState(core_state, pic, critics, pic_state, counters)
 
-    def pre_activation(
-        pic: Tree, obs: Array, seen: Array, xp: Any = jnp, few: bool = False
-    ) -> Array:
-        return inertia(pic, obs, seen, xp, few)[..., 0]
+    def pre_activation(pic: Tree, obs: Array, seen: Array, xp: Any = jnp) -> Array:
+        return inertia(pic, obs, seen, xp)[..., 0]
 
     def sampled(state: Dial | None, batch: Transition) -> tuple[Array, Any, Any, Any, Any]:
         """A price for each transition, the share of it that each step earns back, the unit in which
@@ -203,23 +211,23 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         return mu, xp.where((prev_action < 0) & (begins > 0), q.argmax(-1), action)
 
     def update_outer(
-        state: NestedState, batch: Transition, core_state: Tree
+        state: NestedState, batch: Transition, core_state: Tree, said: Said | None
     ) -> tuple[NestedState, dict[str, Array]]:
         price, refund, unit, seen, dial_state = sampled(state.dial, batch)
 
         def log_core(obs: Array, prev_action: Array) -> Array:
             return core.apply(core.acting(core_state), obs, prev_action).log_pi
 
-        log_core_next = log_core(batch.next_obs, batch.action)
+        log_core_next = said.log_pi_next if said else log_core(batch.next_obs, batch.action)
         now, then = (one_hot(a, n_actions) for a in (batch.prev_action, batch.action))
         if seen is not None:
             now, then = (jnp.concatenate([last, seen], -1) for last in (now, then))
 
-        u_next = value(state.critics.target, batch.next_obs, then, few=True).min(0)
+        u_next = value(state.critics.target, batch.next_obs, then).min(0)
         if act == "mu":
-            log_core_now = log_core(batch.obs, batch.prev_action)
+            log_core_now = said.log_pi if said else log_core(batch.obs, batch.prev_action)
             log_pi_next = losses.log_mixture(
-                pre_activation(state.pic, batch.next_obs, then, few=True),
+                pre_activation(state.pic, batch.next_obs, then),
                 log_core_next,
                 batch.action,
                 config.mu0,
@@ -254,35 +262,36 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
         if act != "mu":
             return state, report
 
-        def pic_loss(pic: Tree) -> Array:
+        def pic_loss(pic: Tree) -> tuple[Array, None]:
             log_pi = losses.log_mixture(
                 pre_activation(pic, batch.obs, now), log_core_now, batch.prev_action, config.mu0
             )
-            return losses.soft_policy_loss(log_pi, q, config.temperature)
+            return losses.soft_policy_loss(log_pi, q, config.temperature), None
 
-        pic, pic_state, loss = descend(pic_optimiser, pic_loss, state.pic, state.pic_optimiser)
+        pic, pic_state, loss, _ = descend(pic_optimiser, pic_loss, state.pic, state.pic_optimiser)
         return state._replace(pic=pic, pic_optimiser=pic_state), report | {"pic_loss": loss}
 
-    def update(
-        state: NestedState, batch: Transition, due: Array
-    ) -> tuple[NestedState, dict[str, Array]]:
+    def update(state: NestedState, batch: Transition, due: Array) -> Updated:
         before = state.core
 
-        def inner(state: NestedState) -> tuple[NestedState, dict[str, Array]]:
-            core_state, report = core.update(state.core, batch, due[:-1])
-            return state._replace(core=core_state), report
+        def inner(state: NestedState) -> tuple[NestedState, dict[str, Array], Said | None]:
+            core_state, report, said = core.update(state.core, batch, due[:-1])
+            return state._replace(core=core_state), report, said
 
-        def outer(state: NestedState) -> tuple[NestedState, dict[str, Array]]:
-            # at once: what the core's own losses have computed already is not computed again
-            return update_outer(state, batch, before if config.at_once else state.core)
+        def outer(
+            state: NestedState, said: Said | None = None
+        ) -> tuple[NestedState, dict[str, Array]]:
+            if config.at_once:
+                return update_outer(state, batch, before, said)
+            return update_outer(state, batch, state.core, None)
 
         if len(set(intervals)) == 1:  # always both: no branch in the compiled loop
-            state, report = inner(state)
-            state, report_outer = outer(state)
+            state, report, said = inner(state)
+            state, report_outer = outer(state, said)
         else:
-            state, report = _when(due[:-1].any(), inner, state)
+            state, report = _when(due[:-1].any(), lambda state: inner(state)[:2], state)
             state, report_outer = _when(due[-1], outer, state)
-        return state, report | report_outer
+        return state, report | report_outer, None
 
     def acting(state: NestedState) -> NestedActing:
         params = NestedActing(core.acting(state.core), state.pic)

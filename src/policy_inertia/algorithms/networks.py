@@ -37,18 +37,15 @@ class Network:
         head = init_mlp(rng, sizes, twins, zero_bias)
         return head if convolutions is None else {"torso": convolutions, "head": head}
 
-    def __call__(
-        self, params: Tree, obs: Array, extra: Array = None, xp: Any = jnp, few: bool = False
-    ) -> Array:
+    def __call__(self, params: Tree, obs: Array, extra: Array = None, xp: Any = jnp) -> Array:
         """(B, obs_dim) and (B, extra) -> (B, outputs), or (2, B, outputs) for twins.
 
         `extra` may come in several arrays, to be joined.
-        `few` is for what has no gradient and is asked for once: see `torso`.
         """
         if self.spec.aside:
             obs = obs[..., : -self.spec.aside]
         if self.spec.image is not None:
-            obs = torso(params["torso"], obs, self.spec.image, xp, few)
+            obs = torso(params["torso"], obs, self.spec.image, xp)
             params = params["head"]
         if extra is not None:
             parts = extra if isinstance(extra, tuple) else (extra,)

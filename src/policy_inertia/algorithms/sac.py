@@ -15,6 +15,8 @@ from .base import (
     Acting,
     Algorithm,
     Critics,
+    Said,
+    Updated,
     adam,
     descend,
     init_critics,
@@ -76,11 +78,11 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
         log_alpha = jnp.log(jnp.float32(config.temperature))
         return SACState(actor, critics, optimiser.init(actor), log_alpha, optimiser.init(log_alpha))
 
-    def update(state: SACState, batch: Transition, due: Array) -> tuple[SACState, dict[str, Array]]:
+    def update(state: SACState, batch: Transition, due: Array) -> Updated:
         del due  # one part: whenever this is called, it is due
         alpha = jnp.exp(state.log_alpha) if config.auto_temperature else config.temperature
         log_pi_next = log_softmax(network(state.actor, batch.next_obs))
-        q_next = network(state.critics.target, batch.next_obs, few=True).min(0)
+        q_next = network(state.critics.target, batch.next_obs).min(0)
         critics, q, critic_loss = soft_evaluation(
             state.critics,
             network,
@@ -92,26 +94,32 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
             config.huber,
             config.at_once,
         )
-        before = state.actor
-        actor, actor_optimiser, actor_loss = descend(
-            optimiser,
-            lambda actor: losses.soft_policy_loss(log_softmax(network(actor, batch.obs)), q, alpha),
-            state.actor,
-            state.actor_optimiser,
+
+        def actor_loss(actor: Tree) -> tuple[Array, Array]:
+            log_pi = log_softmax(network(actor, batch.obs))
+            return losses.soft_policy_loss(log_pi, q, alpha), log_pi
+
+        actor, actor_optimiser, loss, log_pi = descend(
+            optimiser, actor_loss, state.actor, state.actor_optimiser
         )
+        said = Said(log_pi, log_pi_next)
         state = state._replace(actor=actor, critics=critics, actor_optimiser=actor_optimiser)
-        report = {"critic_loss": critic_loss, "actor_loss": actor_loss}
+        report = {"critic_loss": critic_loss, "actor_loss": loss}
         if config.auto_temperature:
-            log_pi = log_softmax(network(before if config.at_once else actor, batch.obs))
-            log_alpha, alpha_optimiser, report["ent_coef_loss"] = descend(
+            if not config.at_once:
+                log_pi = log_softmax(network(actor, batch.obs))
+            log_alpha, alpha_optimiser, report["ent_coef_loss"], _ = descend(
                 optimiser,
-                lambda log_alpha: losses.temperature_loss(log_alpha, log_pi, target_entropy),
+                lambda log_alpha: (
+                    losses.temperature_loss(log_alpha, log_pi, target_entropy),
+                    None,
+                ),
                 state.log_alpha,
                 state.alpha_optimiser,
             )
             report["ent_coef"] = jnp.exp(log_alpha)
             state = state._replace(log_alpha=log_alpha, alpha_optimiser=alpha_optimiser)
-        return state, report
+        return state, report, said
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
         log_pi = log_softmax(network(params, obs, xp=xp), xp)
