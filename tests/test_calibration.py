@@ -1,5 +1,6 @@
 import json
 
+import jax
 import numpy as np
 import pytest
 
@@ -188,11 +189,11 @@ class Preferring(probes.Both):
 def test_calibration_keeps_the_better_way_to_begin(good, tmp_path, monkeypatch):
     """A core that is all for action 0 and critics that are all for 1, so that both go on as they
     began: which is better depends on the task alone."""
-    policy = reaching(fresh("dial-dqn", probes.Both), 2.0)
+    policy = reaching(fresh("dial-dqn", probes.Both, act="gate"), 2.0)
     biased = np.array([[9.0, 0.0]], np.float32)
     policy.params.core[-1]["b"] = biased
     policy.params.critics[-1]["b"] = np.stack([biased[:, ::-1]] * 2)
-    core, critics = policy.beginnings()
+    core, critics = policy.ways()
     monkeypatch.setattr(Preferring, "good", good)
     found = policy.calibrate(Preferring, episodes=2)
     assert float(found.params.dial.begins) == good
@@ -206,8 +207,43 @@ def test_calibration_keeps_the_better_way_to_begin(good, tmp_path, monkeypatch):
     assert float(loaded.params.dial.begins) == good
 
 
-def test_only_a_gate_around_a_core_that_learns_has_two_ways_to_begin():
-    assert len(fresh("dial-dqn").beginnings()) == 2
-    assert len(fresh("dial-sac", act="full").beginnings()) == 1
-    assert len(fresh("nsac").beginnings()) == 1
-    assert len(fresh("dqn").beginnings()) == 1
+class Restless(probes.Both):
+    """Pays for switching, or for not switching."""
+
+    pays = True
+
+    def pay(self, action):
+        return float((action != self.previous) == self.pays)
+
+
+@pytest.mark.parametrize(("pays", "act"), [(True, "full"), (False, "gate")])
+def test_calibration_keeps_the_better_way_to_act(pays, act, tmp_path, monkeypatch):
+    """A core that never switches, and critics that would switch at every step: a gate has nothing
+    to switch to, so which way is better depends on the task alone."""
+    policy = reaching(fresh("dial-dqn", probes.Both), 2.0)
+    params = jax.tree.map(np.zeros_like, policy.params._replace(dial=None))
+    params = params._replace(dial=policy.params.dial)
+    params.core[-1]["b"][:] = [[9.0, 0.0]]
+    for a in range(2):  # U(s, a_prev, a) = -9 if a is a_prev
+        params.critics[0]["w"][:, 1 + a, a] = 1  # after the one observation
+        params.critics[1]["w"][:, a, a] = 1
+        params.critics[2]["w"][:, a, a] = -9
+    monkeypatch.setattr(Restless, "pays", pays)
+    found = policy.replace(params=params).calibrate(Restless, episodes=2)
+    assert found.config.act == act
+    assert (found.calibration.rows[0].oscillation_ratio > 0.5) == pays
+    found.save(tmp_path / "policy.safetensors")
+    assert Policy.load(tmp_path / "policy.safetensors").at(0.0).config.act == act
+
+
+def test_what_a_dial_has_learned_can_be_followed_in_several_ways():
+    ways = fresh("dial-dqn").ways()
+    assert [(w.config.act, float(w.params.dial.begins)) for w in ways] == [
+        ("full", 0),
+        ("gate", 0),
+        ("gate", 1),
+    ]
+    assert len(fresh("dial-sac", act="gate").ways()) == 2
+    assert len(fresh("dial-sac", act="mu").ways()) == 1
+    assert len(fresh("nsac").ways()) == 1
+    assert len(fresh("dqn").ways()) == 1

@@ -221,17 +221,22 @@ class Policy:
             raise InputError(f"the price is {outside}: give one {reach}")
         return self.replace(params=self._algorithm.at(self.params, price))
 
-    def beginnings(self) -> list[Policy]:
-        """The ways to begin an episode, where there is nothing to repeat: the core's action, and
-        for a dial's gate also what its critics call best at its price, since it will be repeated.
+    def ways(self) -> list[Policy]:
+        """The ways to act by what a dial has learned, of which `calibrate` keeps the best: `full`
+        where it learned that; a gate that begins an episode, where there is nothing to repeat, with
+        the core's action; and one that begins with what its critics call best, since it will be
+        repeated.
 
-        `calibrate` keeps the better one. The critics know nothing of what a frozen core never does.
+        A frozen core begins: the critics know nothing of what it never does.
         """
-        dial = getattr(self.params, "dial", None)
-        if dial is None or getattr(self.config, "act", None) != "gate" or self.spaces.spec.aside:
+        config, dial = self.config, getattr(self.params, "dial", None)
+        if not isinstance(config, DialConfig) or config.act == "mu" or dial is None:
             return [self]
+        free = [self] if config.act == "full" else []
+        config = dataclasses.replace(config, act="gate")
         params = [self.params._replace(dial=dial._replace(begins=np.float32(b))) for b in (0, 1)]
-        return [self.replace(params=p) for p in params]
+        gates = [self.replace(config=config, params=p) for p in params]
+        return [*free, *gates[: 1 if self.spaces.spec.aside else 2]]
 
     @property
     def unbounded(self) -> bool:

@@ -33,8 +33,8 @@ def calibrate(
     The settings of a dial are prices; of any other policy thresholds of hysteresis, which need no
     training. They go up to where it hardly ever switches; where the oscillation ratio differs by
     more than 0.02 from one to the next, more go in between. Every setting gets the same episodes,
-    with greedy actions. Where there are several ways to begin an episode (`beginnings`), the one
-    with the higher mean return over the first settings is kept.
+    with greedy actions. Where there are several ways to act (`policy.ways`), the one with the
+    highest mean return over the first settings is kept.
     """
     if policy.repeats != (1,):
         raise InputError(
@@ -57,7 +57,7 @@ def calibrate(
 
     try:
         given = sorted(settings) if settings is not None else _first(policy, run)
-        tried = [([row(x, each) for x in given], each) for each in policy.beginnings()]
+        tried = [([row(x, each) for x in given], each) for each in policy.ways()]
         rows, policy = max(tried, key=lambda one: sum(r.mean_return for r in one[0]))
         if settings is None:
             while policy.unbounded and rows[-1].oscillation_ratio > FROZEN and rows[-1].setting > 0:

@@ -132,7 +132,7 @@ def test_file_says_what_it_is_and_what_it_needs(tmp_path):
 @pytest.mark.parametrize("method", ["dial-dqn", "dial-sac"])
 @pytest.mark.parametrize("act_by", ["gate", "full", "mu"])
 def test_dial_acts_in_the_file_as_it_does_at_every_price(method, act_by, tmp_path):
-    dial = reaching(fresh(method, act=act_by, largest=3.0), 3.0).beginnings()[-1]
+    dial = reaching(fresh(method, act=act_by, largest=3.0), 3.0).ways()[-1]
     written = dial.at(0.1).export(tmp_path / "p.onnx")
     assert written.difference < 1e-5
     asked = {"observation": OBS, "previous_action": PREV}

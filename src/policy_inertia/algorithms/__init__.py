@@ -86,7 +86,7 @@ METHODS: dict[str, Method] = {
 AROUND: dict[str, Method] = {
     "smooth": Method(
         "a controller for every price of switching around a frozen core",
-        DialConfig(core=FrozenConfig()),
+        DialConfig(core=FrozenConfig(), act="gate"),  # of what it never does nothing is known
     ),
     "smooth-mu": Method(
         "the paper's learned inertia around a frozen core",

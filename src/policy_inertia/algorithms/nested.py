@@ -87,9 +87,10 @@ class DialConfig(NestedConfig[CoreConfig]):
     """The size of an error of Q from which its loss grows linearly; None: never."""
     train_interval: int = 1
     """Transitions collected for each update of the outer half (m)."""
-    act: Literal["gate", "full", "mu"] = "gate"
-    """gate: repeat if Q says that it is worth as much as the core's action, else the core's action;
-    full: the best action in Q; mu: the paper's mixture, learned by a network of its own."""
+    act: Literal["gate", "full", "mu"] = "full"
+    """What is learned: full, the best action in Q (calibration may still choose to act as a gate);
+    gate, to repeat if Q says that it is worth as much as the core's action, else the core's action;
+    mu, the paper's mixture, by a network of its own."""
     price: float | None = None
     """One fixed price of a switch; None learns all prices from 0 to the largest in one run."""
     largest: float = 10.0

@@ -51,7 +51,7 @@ class Filter:
         self.gate: Controller | None = None  # of a dial: it judges the agent's action itself
         if self.tau is None and isinstance(controller, Policy):
             config = controller.config
-            if isinstance(config, DialConfig) and config.act == "gate":
+            if isinstance(config, DialConfig) and config.act != "mu":
                 self.gate = controller_of(controller.spaces, controller.params, config)
         self.controller, self.deterministic = controller, deterministic
         self.n_actions: int = spaces.n_actions
