@@ -17,6 +17,8 @@ PENALTIES = (0.05, 0.2)  # the paper's, and one that is felt
 # 60,000 steps are too few for the paper's slow exploration and targets of DQN; with Huber's
 # loss from 1 on it crashes on Lane Change, since rare large errors hardly count
 FASTER = {"epsilon_decay": 1e-4, "epsilon_final": 0.05, "target_period": 500, "huber": 5.0}
+# episodes last 12 to 50 steps: the paper's 0.99 plans for a hundred, which nobody measures
+HORIZON = 0.95
 # with its 45 vehicles an episode costs as much as several of the others
 LANE_CHANGE = replace(
     HIGHWAY["Lane Change"],
@@ -51,7 +53,13 @@ FRONTIER = Study(
         )
         for task in (LANE_CHANGE, HIGHWAY["Merge"], HIGHWAY["Intersection"], SIMPLE)
     ),
-    seeds=(15, 16, 17, 18, 19),  # the dial was designed by runs with the seeds before
-    settings={"steps": 60_000, "envs": 16, "eval_every": 20_000, "final_episodes": 100},
+    seeds=(20, 21, 22, 23, 24),  # the dial was designed by runs with the seeds before
+    settings={
+        "steps": 60_000,
+        "envs": 16,
+        "gamma": HORIZON,
+        "eval_every": 20_000,
+        "final_episodes": 100,
+    },
     about="Greedy actions. Two-Way is the simple one: the complex one can hardly be survived.",
 )
