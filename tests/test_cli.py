@@ -71,6 +71,7 @@ def test_dial_is_trained_shown_drawn_and_kept_to_a_budget(run, tmp_path):
     code, text, _ = run("dial", out, "--episodes", 2)
     assert code == 0
     assert "hysteresis on dial-dqn (core)" in text
+    assert re.search(r"dial-dqn \((takes any action|repeats or follows its core, )", text)
     assert (out / "dial.png").stat().st_size > 10_000
     words = ("--episodes", 2, "--price", 0.3, "--budget", 1, "--json")
     found = json.loads(run("evaluate", out, *words)[1])

@@ -327,15 +327,17 @@ def dial(args: list[str]) -> None:
     measured = {f"hysteresis on {policy.core().method}": policy.core()}
     if policy.price is not None:
         measured = {policy.method: policy, **measured}
-    tables = {}
+    tables, ways = {}, {}
     for name, p in measured.items():
         if p.calibration is None or asked:
             with out.status(f"measuring {name}"):
                 p = p.calibrate(env, **how)
         assert p.calibration is not None
-        tables[name] = p.calibration
+        tables[name], ways[name] = p.calibration, p.way and f" ({p.way})"
     for name, table in tables.items():
-        show_calibration(f"{name} on {env}, {table.episodes} greedy episodes each", table)
+        show_calibration(
+            f"{name}{ways[name]} on {env}, {table.episodes} greedy episodes each", table
+        )
     home = parsed.policy if parsed.policy.is_dir() else parsed.policy.parent
     picture = parsed.out or home / "dial.png"
     draw_dial(tables, f"{policy.method} on {env}", picture)

@@ -239,6 +239,19 @@ class Policy:
         return [*free, *gates[: 1 if self.spaces.spec.aside else 2]]
 
     @property
+    def way(self) -> str:
+        """How a dial acts, in words; nothing for policies that have none."""
+        if self.price is None:
+            return ""
+        assert isinstance(self.config, DialConfig)
+        begins = "its critics begin" if self.params.dial.begins else "the core begins"
+        return {
+            "full": "takes any action",
+            "gate": f"repeats or follows its core, {begins}",
+            "mu": "mixes its core with repetition",
+        }[self.config.act]
+
+    @property
     def unbounded(self) -> bool:
         """Whether its knob can be turned on until it never switches: all but a network's mu can."""
         return self.largest_price is None or getattr(self.config, "act", None) != "mu"
