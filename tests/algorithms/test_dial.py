@@ -129,7 +129,7 @@ def test_typical_reward_tells_arriving_from_staying_alive(task, low, high):
 def test_gate_begins_as_its_core_or_with_what_its_critics_call_best():
     batch = minibatch(64)
     none = np.full(64, -1)
-    algorithm = build(DialConfig(CORES[1]), SPEC)
+    algorithm = build(DialConfig(CORES[1], act="gate"), SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     params = turned(algorithm, params, 2.0, 1.0)
     found = algorithm.apply(params, batch.obs, none)

@@ -124,13 +124,14 @@ def test_agent_that_is_the_core_follows_the_policy_with_hysteresis():
 
 
 @pytest.mark.parametrize("price", [0.0, 0.3, 5.0])
-def test_agent_that_is_a_dials_core_follows_the_dial(price):
-    dial = reaching(fresh("dial-dqn"), 2.0).at(price)
+@pytest.mark.parametrize("act", ["gate", "full"])
+def test_agent_that_is_a_dials_core_follows_the_dial_as_a_gate(price, act):
+    dial = reaching(fresh("dial-dqn", act=act), 2.0).at(price)
     gate = Filter(dial, None, False, dial.spaces)
     rng = np.random.default_rng(0)
     obs, prev = rng.normal(size=(500, 4)).astype(np.float32), rng.integers(0, 2, 500)
     agent = dial.core().acting(obs, prev).log_pi.argmax(1)
-    expected = dial.acting(obs, prev).log_pi.argmax(1)
+    expected = dial.ways()[-2].acting(obs, prev).log_pi.argmax(1)
     np.testing.assert_array_equal(np.where(gate.held(obs, prev, agent), prev, agent), expected)
     one = [gate.held_one(o, int(p), int(a)) for o, p, a in zip(obs, prev, agent, strict=True)]
     np.testing.assert_array_equal(one, (expected != agent))
