@@ -10,6 +10,9 @@ ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    # the flag leaves out XLA's newer products of matrices: shared among as many threads as there
+    # are cores, sums over many rows come out with other bits on another machine
+    "NPROC": "1",
 }
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
