@@ -21,7 +21,8 @@ print(hashlib.sha1(b"".join(leaves)).hexdigest())
 """
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one core")
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="cores cannot be chosen here")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is one core")
 def test_gradients_do_not_depend_on_the_number_of_cores():
     env = {k: v for k, v in os.environ.items() if k not in ("NPROC", "XLA_FLAGS")}
     words = [sys.executable, "-c", SCRIPT]
