@@ -67,9 +67,24 @@ def no_exploration(updates: int) -> float:
     return 0.0
 
 
+LARGE = 1_000_000
+"""Numbers in a network from which joining them into one vector costs more than it saves."""
+
+
 def adam(learning_rate: float) -> optax.GradientTransformation:
-    """Adam with optax's defaults over one flat vector: one fused loop instead of one per leaf."""
-    return optax.flatten(optax.adam(learning_rate))
+    """Adam with optax's defaults; over one flat vector, one fused loop instead of one per leaf,
+    where a network is not large."""
+    each = optax.adam(learning_rate)
+    joined = optax.flatten(each)
+
+    def fitting(tree: Tree) -> optax.GradientTransformation:
+        size = sum(leaf.size for leaf in jax.tree.leaves(tree))
+        return each if size >= LARGE else joined
+
+    return optax.GradientTransformation(
+        lambda params: fitting(params).init(params),
+        lambda gradient, state, params=None: fitting(gradient).update(gradient, state, params),
+    )
 
 
 def descend(

@@ -8,6 +8,7 @@ for speed is measured by `benchmarks/atari.py`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -21,8 +22,8 @@ LAYERS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Channels, kernel, stride."""
 
 FEW = 8
-"""Images at a time on a CPU, whose cache holds the patches of so many. For gradients they are made
-again rather than kept."""
+"""Images at a time on a CPU, whose cache holds the patches of so many, for twins of half as many.
+For gradients they are made again rather than kept."""
 
 
 def torso_size(image: tuple[int, int, int]) -> int:
@@ -61,14 +62,15 @@ def init_torso(
 def torso(params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any = jnp) -> Array:
     """Flat images of 0 to 255 (B, channels * height * width) -> (B, size); twins: (2, B, size)."""
     batch, size = pixels.shape
-    if xp is np or batch <= FEW or batch % FEW or jax.default_backend() != "cpu":
+    few = FEW // math.prod(params[0]["w"].shape[:-2])
+    if xp is np or batch <= few or batch % few or jax.default_backend() != "cpu":
         return _torso(params, pixels, image, xp)
 
     def part(some: Array) -> Array:
         return _torso(params, some, image, xp)
 
     kept = jax.checkpoint_policies.dots_saveable
-    parts = lax.map(jax.checkpoint(part, policy=kept), pixels.reshape(-1, FEW, size))
+    parts = lax.map(jax.checkpoint(part, policy=kept), pixels.reshape(-1, few, size))
     parts = jnp.moveaxis(parts, 0, -3)
     return parts.reshape(*parts.shape[:-3], batch, parts.shape[-1])
 
