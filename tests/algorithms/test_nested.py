@@ -84,17 +84,37 @@ def test_three_updates_agree_with_an_independent_algorithm_2(at_once):
     assert moved > 0.01  # far more than the tolerance: the comparison can fail
 
 
+PIXELS = Spec(4 * 36 * 36, 4, image=(4, 36, 36))
+
+
+def frames() -> Transition:
+    pair = np.random.default_rng(0).integers(0, 256, (2, 8, PIXELS.obs_dim), np.uint8)
+    return minibatch()._replace(obs=pair[0], next_obs=pair[1])
+
+
+def test_from_pixels_the_core_is_asked_once_and_answers_as_if_asked_again():
+    """Updated less often than its controller, the core may have said nothing of the minibatch."""
+
+    def updated(interval: int):
+        core = SACConfig(train_interval=interval, at_once=True)
+        algorithm = build(NestedConfig(core=core, train_interval=2, at_once=True), PIXELS)
+        state = algorithm.init(np.random.default_rng(0))
+        return jax.jit(algorithm.update)(state, frames(), DUE)
+
+    (once, losses, _), (again, losses_again, _) = updated(2), updated(4)
+    for name, loss in losses.items():
+        np.testing.assert_allclose(loss, losses_again[name], rtol=1e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=3e-5), once, again)
+
+
 def test_at_once_evaluates_nothing_twice():
     """Four twin and four single networks at s or s': Algorithm 2's order needs four more."""
-    spec = Spec(4 * 36 * 36, 4, image=(4, 36, 36))
-    frames = np.random.default_rng(0).integers(0, 256, (2, 8, spec.obs_dim), np.uint8)
-    batch = minibatch()._replace(obs=frames[0], next_obs=frames[1])
 
     def products(at_once: bool) -> int:
         config = NestedConfig(core=SACConfig(at_once=at_once), at_once=at_once)
-        algorithm = build(config, spec)
+        algorithm = build(config, PIXELS)
         state = algorithm.init(np.random.default_rng(0))
-        program = jax.jit(algorithm.update).lower(state, batch, DUE).compile()
+        program = jax.jit(algorithm.update).lower(state, frames(), DUE).compile()
         return len(re.findall(r" dot\(", program.as_text()))
 
     layers = 6  # three convolutions, three of the perceptron

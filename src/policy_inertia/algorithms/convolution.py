@@ -61,13 +61,16 @@ def init_torso(
 
 def torso(params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any = jnp) -> Array:
     """Flat images of 0 to 255 (B, channels * height * width) -> (B, size); twins: (2, B, size)."""
+    # transposed here and not in every part, where gradients would be too
+    layers = [{"w": layer["w"].swapaxes(-1, -2), "b": layer["b"]} for layer in params]
+    layers[0]["w"] = layers[0]["w"] * np.float32(1 / 255)
     batch, size = pixels.shape
     few = FEW // math.prod(params[0]["w"].shape[:-2])
     if xp is np or batch <= few or batch % few or jax.default_backend() != "cpu":
-        return _torso(params, pixels, image, xp)
+        return _torso(layers, pixels, image, xp)
 
     def part(some: Array) -> Array:
-        return _torso(params, some, image, xp)
+        return _torso(layers, some, image, xp)
 
     kept = jax.checkpoint_policies.dots_saveable
     parts = lax.map(jax.checkpoint(part, policy=kept), pixels.reshape(-1, few, size))
@@ -75,12 +78,11 @@ def torso(params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any = jn
     return parts.reshape(*parts.shape[:-3], batch, parts.shape[-1])
 
 
-def _torso(params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any) -> Array:
+def _torso(layers: Tree, pixels: Array, image: tuple[int, int, int], xp: Any) -> Array:
     kernel, stride = LAYERS[0][1:]
     x = _blocks(pixels.astype(np.uint8).reshape(-1, *image), kernel, stride, xp)
-    first = {"w": params[0]["w"] * np.float32(1 / 255), "b": params[0]["b"]}
-    x = _convolve(x, first, kernel // stride, 1, xp)
-    for layer, (_, kernel, stride) in zip(params[1:], LAYERS[1:], strict=True):
+    sizes = [(kernel // stride, 1), *(size for _, *size in LAYERS[1:])]
+    for layer, (kernel, stride) in zip(layers, sizes, strict=True):
         x = _convolve(x, layer, kernel, stride, xp)
     return x.reshape(*x.shape[:-3], -1)
 
@@ -121,32 +123,30 @@ def _convolve(x: Array, layer: Tree, kernel: int, stride: int, xp: Any) -> Array
             for i in range(kernel) for j in range(wide)]  # fmt: skip
     patches = xp.stack(runs, -2).astype(np.float32)
     patches = patches.reshape(*lead[:-1], lead[-1] * rows * columns, -1)
-    y = (np.matmul if xp is np else _product)(patches, layer["w"]) + layer["b"]
-    y = np.maximum(y, 0) if xp is np else jax.nn.relu(y)
+    if xp is np:
+        y = np.maximum(patches @ layer["w"].swapaxes(-1, -2) + layer["b"], 0)
+    else:
+        y = jax.nn.relu(_product(patches, layer["w"]) + layer["b"])
     return y.reshape(*y.shape[:-2], lead[-1], rows, columns, -1)
 
 
 @jax.custom_vjp
 def _product(x: Array, w: Array) -> Array:
-    """x @ w; twins' `w` leads with an axis of two, which `x` may lack."""
+    """x @ w.T; twins' `w` leads with an axis of two, which `x` may lack."""
     return _forward(x, w)[0]
 
 
 def _forward(x: Array, w: Array) -> tuple[Array, tuple[Array, Array]]:
     if w.ndim > x.ndim:  # one product of both would come out with the twins interleaved
-        return jnp.stack([x @ twin for twin in w]), (x, w)
-    return x @ w, (x, w)
+        return jnp.stack([x @ twin.mT for twin in w]), (x, w)
+    return x @ w.mT, (x, w)
 
 
 def _backward(saved: tuple[Array, Array], dy: Array) -> tuple[Array, Array]:
-    """The many patches are not transposed but their few gradients.
-
-    The barriers keep XLA from turning this into its usual form.
-    """
+    """The many patches are not transposed but their few gradients."""
     x, w = saved
-    dw = lax.optimization_barrier(lax.optimization_barrier(dy.mT) @ x).mT
-    dx = dy @ w.mT
-    return (dx if dx.ndim == x.ndim else dx.sum(0)), dw
+    dx = dy @ w
+    return (dx if dx.ndim == x.ndim else dx.sum(0)), dy.mT @ x
 
 
 _product.defvjp(_forward, _backward)

@@ -7,6 +7,8 @@ alone; the outer half learns `mu(s, a_prev)` and twin `Q(s, a_prev, .)` of the m
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -286,12 +288,14 @@ def nested(core: Algorithm, config: NestedConfig[Any], spec: Spec) -> Algorithm:
                 return update_outer(state, batch, before, said)
             return update_outer(state, batch, state.core, None)
 
-        if len(set(intervals)) == 1:  # always both: no branch in the compiled loop
+        together = len(set(intervals)) == 1
+        if together and spec.image is None:  # no branch in the compiled loop
             state, report, said = inner(state)
             state, report_outer = outer(state, said)
-        else:
-            state, report = _when(due[:-1].any(), lambda state: inner(state)[:2], state)
-            state, report_outer = _when(due[-1], outer, state)
+        else:  # a half lets go of its large arrays before the other begins
+            state, report, said = _when(due[:-1].any(), inner, state)
+            half = functools.partial(outer, said=said if together else None)
+            state, report_outer = _when(due[-1], half, state)
         return state, report | report_outer, None
 
     def acting(state: NestedState) -> NestedActing:
@@ -381,11 +385,11 @@ def _log(pi: np.ndarray) -> np.ndarray:
     return np.log(np.maximum(pi, np.finfo(np.float32).tiny))
 
 
-def _when(due: Array, part: Any, state: NestedState) -> tuple[NestedState, dict[str, Array]]:
-    """Run one half if it is due; its losses read NaN where it was not."""
-    shapes = jax.eval_shape(part, state)[1]
+def _when(due: Array, part: Callable[[NestedState], Any], state: NestedState) -> Any:
+    """Run one half if it is due; what it returns beside the state reads NaN where it was not."""
+    rest = jax.eval_shape(part, state)[1:]
 
-    def skip(state: NestedState) -> tuple[NestedState, dict[str, Array]]:
-        return state, jax.tree.map(lambda s: jnp.full(s.shape, jnp.nan, s.dtype), shapes)
+    def skip(state: NestedState) -> tuple[Any, ...]:
+        return state, *jax.tree.map(lambda s: jnp.full(s.shape, jnp.nan, s.dtype), rest)
 
     return lax.cond(due, part, skip, state)
