@@ -55,6 +55,7 @@ def network(rounds: int) -> dict[str, float]:
     from jax import numpy as jnp
 
     from atari_peers import network_pass
+    from policy_inertia.algorithms.convolution import FEW
     from policy_inertia.algorithms.networks import Network
     from policy_inertia.types import Spec
 
@@ -88,19 +89,26 @@ def network(rounds: int) -> dict[str, float]:
         return count, lambda: jax.block_until_ready((many if loop else once)(params))
 
     def products() -> tuple[int, Callable[[], Any]]:
-        """What no rearrangement avoids: the eleven large products, each in its faster form."""
-        sizes = [(25_600, 256, 32), (5_184, 512, 64), (3_136, 576, 64), (64, 3_136, 512)]
-        shapes = [((m, k), (k, n)) for m, k, n in sizes]
-        shapes += [((n, m), (m, k)) for m, k, n in sizes]  # of the weights
-        shapes += [((m, n), (n, k)) for m, k, n in sizes[1:]]  # of the inputs
-        pairs = [[jnp.asarray(rng.normal(0, 1, s), jnp.float32) for s in pair] for pair in shapes]
+        """What no rearrangement avoids: the eleven large products, each in its faster form; those
+        of the convolutions a few images at a time, over and over the same ones."""
+        parts = BATCH // FEW
+        sizes = [(400 * FEW, 256, 32), (81 * FEW, 512, 64), (49 * FEW, 576, 64)]
 
-        def body(i: Any, carry: Any) -> Any:
-            return lax.optimization_barrier((carry[0], [a @ b for a, b in carry[0]]))
+        def again(sizes: list[tuple[int, int, int]], times: int) -> Callable[[], Any]:
+            shapes = [((m, k), (k, n)) for m, k, n in sizes]
+            shapes += [((n, m), (m, k)) for m, k, n in sizes]  # of the weights
+            shapes += [((m, n), (n, k)) for m, k, n in sizes if k != 256]  # of the inputs
+            pairs = [[jnp.asarray(rng.random(s), jnp.float32) for s in pair] for pair in shapes]
 
-        run = jax.jit(lambda c: lax.fori_loop(0, CALL, body, c))
-        carry = (pairs, [a @ b for a, b in pairs])
-        return CALL, lambda: jax.block_until_ready(run(carry))
+            def body(i: Any, carry: Any) -> Any:
+                return lax.optimization_barrier((carry[0], [a @ b for a, b in carry[0]]))
+
+            run = jax.jit(lambda c: lax.fori_loop(0, CALL * times, body, c))
+            carry = (pairs, [a @ b for a, b in pairs])
+            return lambda: jax.block_until_ready(run(carry))
+
+        convolutions, head = again(sizes, parts), again([(BATCH, 3_136, 512)], 1)
+        return CALL, lambda: (convolutions(), head())
 
     return in_turns(
         {
