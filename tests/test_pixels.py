@@ -142,7 +142,7 @@ LEARNING = {
         "epsilon_final": 0.05,
     },
     "sac": _SAC,
-    "nsac": {**_LEARNER, "at_once": True, "mu0": 0.3, "pic_learning_rate": 1e-3, "core": _SAC},
+    "nsac": {**_LEARNER, "at_once": True, "mu0": 0.2, "pic_learning_rate": 1e-3, "core": _SAC},
 }
 RANDOM = -1.2  # the return of random actions; standing still has -1.5, following the ball 6.5
 
@@ -154,12 +154,12 @@ def test_pixel_game_is_learned(method, tmp_path):
         method,
         Catch,
         tmp_path,
-        steps=4_000,
+        steps=6_000,
         batch_size=16,
-        buffer_size=5_000,
+        buffer_size=6_000,
         learning_starts=200,
         gamma=0.8,
-        eval_every=4_000,
+        eval_every=6_000,
         **LEARNING[method],
     )
     found = evaluate(policy, Catch, 50, seed=1).summary()
