@@ -28,7 +28,7 @@ def keep_memory() -> None:
     """Have the C library keep up to 2 GB of what is freed, where it is glibc.
 
     By default it gives large blocks back to the system at once, and a call that learns from pixels
-    takes hundreds of megabytes: it would pay for all those pages anew each time.
+    takes tens of megabytes: it would pay for all those pages anew each time.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt is not None:

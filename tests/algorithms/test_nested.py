@@ -3,6 +3,7 @@ import re
 import jax
 import numpy as np
 import pytest
+from jax import lax
 from jax import numpy as jnp
 
 from policy_inertia.algorithms import DQNConfig, NestedConfig, SACConfig, build
@@ -120,6 +121,27 @@ def test_at_once_evaluates_nothing_twice():
     layers = 6  # three convolutions, three of the perceptron
     twins = 2  # whose first convolution is two products, the others one of both
     assert products(False) - products(True) == 4 * layers + twins
+
+
+def test_from_pixels_both_halves_share_one_room():
+    """What XLA needs beside the state, in a loop as the learner's: no two halves at a time."""
+    spec = Spec(4 * 84 * 84, 4, image=(4, 84, 84))
+    pair = np.zeros((2, 16, spec.obs_dim), np.uint8)
+    batch = minibatch(16)._replace(obs=pair[0], next_obs=pair[1])
+
+    def room(config) -> int:
+        algorithm = build(config, spec)
+        state = algorithm.init(np.random.default_rng(0))
+        due = np.ones(len(algorithm.intervals), bool)
+
+        def run(state, due, n):  # as a constant `due` would leave no branch
+            return lax.fori_loop(0, n, lambda _, s: algorithm.update(s, batch, due)[0], state)
+
+        program = jax.jit(run, donate_argnums=0).lower(state, due, 4).compile()
+        return program.memory_analysis().temp_size_in_bytes
+
+    core = SACConfig(hidden=(512,), at_once=True)
+    assert room(NestedConfig(core=core, hidden=(512,), at_once=True)) < 1.5 * room(core)
 
 
 def test_mu_zero_is_plain_sac():
