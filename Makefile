@@ -20,7 +20,7 @@ test-slow: $(VENV)/.test  ## minutes of training: do the methods solve CartPole?
 test-bounds: $(VENV)/.test  ## the Highway simulator with every index checked, in a cache of its own
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.pytest_cache/numba-bounds \
 		$(BIN)/python -m pytest tests/envs/highway/test_bounds.py tests/envs/highway/test_env.py \
-		tests/envs/highway/test_rewards.py tests/envs/highway/test_scenes.py
+		tests/envs/highway/test_rewards.py tests/envs/highway/simulator/test_scenes.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check
@@ -40,7 +40,7 @@ benchmark-atari: $(VENV)/.test  ## learning from pixels beside PyTorch
 	$(BIN)/python benchmarks/atari.py
 
 study-plug-in: $(VENV)/.test  ## smooth around DQNs of Stable-Baselines3: what is missing of its records
-	$(BIN)/python -m policy_inertia.study.plug_in
+	$(BIN)/python -m policy_inertia.study.declared.plug_in
 
 benchmark-simulator: $(VENV)/.test  ## our Highway tasks beside highway-env
 	$(BIN)/python benchmarks/simulator.py

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from learner import call
-from policy_inertia.threads import use_one_thread
+from policy_inertia.machine import use_one_thread
 
 use_one_thread()
 
@@ -55,8 +55,8 @@ def network(rounds: int) -> dict[str, float]:
     from jax import numpy as jnp
 
     from atari_peers import network_pass
-    from policy_inertia.algorithms.convolution import FEW
-    from policy_inertia.algorithms.networks import Network
+    from policy_inertia.networks.convolution import FEW
+    from policy_inertia.networks.perceptron import Network
     from policy_inertia.types import Spec
 
     rng = np.random.default_rng(0)
@@ -127,10 +127,10 @@ def updates(rounds: int) -> dict[str, float]:
     import torch
 
     from atari_peers import SAC, sb3_dqn
-    from policy_inertia.algorithms import build, override
-    from policy_inertia.config import settings
-    from policy_inertia.frames import FrameReplay
-    from policy_inertia.session import Learner
+    from policy_inertia.methods import build, override
+    from policy_inertia.replay.frames import FrameReplay
+    from policy_inertia.settings import settings
+    from policy_inertia.training.session import Learner
     from policy_inertia.types import Spec, Transition
 
     rng = np.random.default_rng(0)
@@ -197,8 +197,8 @@ def training(who: str, seconds: float) -> dict[str, float]:
         model.learn(10**9, callback=tick, log_interval=None)
         first, last = clock[0], clock[-1]
     else:
-        from policy_inertia.config import settings
-        from policy_inertia.session import Session
+        from policy_inertia.settings import settings
+        from policy_inertia.training.session import Session
 
         changes = {"envs": ENVS, "buffer_size": BUFFER, "learning_starts": LEARNING_STARTS}
         s = Session(settings(who.removeprefix("ours-"), ENV, **changes), ENV)

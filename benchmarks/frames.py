@@ -10,7 +10,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from policy_inertia.threads import use_one_thread
+from policy_inertia.machine import use_one_thread
 
 use_one_thread()  # before NumPy and JAX are imported
 
@@ -18,7 +18,7 @@ use_one_thread()  # before NumPy and JAX are imported
 import jax
 import numpy as np
 
-from policy_inertia.frames import FrameReplay, unpack_frames
+from policy_inertia.replay.frames import FrameReplay, unpack_frames
 from policy_inertia.types import Transition
 
 IMAGE, ENVS, BATCH = (4, 84, 84), 8, 64

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from policy_inertia.threads import use_one_thread
+from policy_inertia.machine import use_one_thread
 
 use_one_thread()  # before NumPy and torch are imported
 
@@ -25,11 +25,11 @@ import torch
 from stable_baselines3 import DQN, PPO
 
 from policy_inertia import SmoothActions, load_core, smooth
-from policy_inertia.config import settings
 from policy_inertia.envs import highway  # noqa: F401 - registers the tasks
-from policy_inertia.interop import export
-from policy_inertia.interop.onnx_core import session
-from policy_inertia.session import Session
+from policy_inertia.interop.onnx_in import session
+from policy_inertia.interop.onnx_out import export
+from policy_inertia.settings import settings
+from policy_inertia.training.session import Session
 
 RESULT = Path(__file__).parent / "results" / "interop.json"
 TASK = "policy_inertia/TwoWay-v0"

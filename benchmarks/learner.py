@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from policy_inertia.threads import use_one_thread
+from policy_inertia.machine import use_one_thread
 
 use_one_thread()
 
@@ -40,8 +40,8 @@ PEERS: dict[str, tuple[int, ...]] = {
 
 
 def session(method: str, envs: int, **changes: Any) -> Any:
-    from policy_inertia.config import settings
-    from policy_inertia.session import Session
+    from policy_inertia.settings import settings
+    from policy_inertia.training.session import Session
 
     base: dict[str, Any] = {"envs": envs, "learning_starts": 1_000}
     if method == "dqn":  # as the peers: constant epsilon, a target every 10,000 steps

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia.threads import use_one_thread
+from policy_inertia.machine import use_one_thread
 
 use_one_thread()
 
@@ -119,8 +119,8 @@ def first_step(task: str, cache: str | None = None) -> float:
 
 def nsac(seconds: float) -> dict[str, float]:
     """NSAC on Two-Way: steps per second at one update per two steps, and where the time goes."""
-    from policy_inertia.config import settings as run_settings
-    from policy_inertia.session import Session
+    from policy_inertia.settings import settings as run_settings
+    from policy_inertia.training.session import Session
 
     name = "policy_inertia/TwoWay-v0"
     s = Session(run_settings("nsac", name, envs=64), name)

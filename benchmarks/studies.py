@@ -11,8 +11,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from policy_inertia.study import Workers, run_study, study_from_dict
 from policy_inertia.study.plan import Run
+from policy_inertia.study.run.scheduler import Workers, run_study
+from policy_inertia.study.toml import study_from_dict
 
 RESULT = Path(__file__).parent / "results" / "studies.json"
 

@@ -10,15 +10,17 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
-from policy_inertia.threads import use_one_thread  # noqa: E402
+from policy_inertia.machine import use_one_thread  # noqa: E402
 
 use_one_thread()
+
+from tests.support.sb3_models import make_model, sb3_model  # noqa: E402, F401
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> Path:
     from policy_inertia import train
-    from tests.helpers import SHORT
+    from tests.support.runs import SHORT
 
     out = tmp_path_factory.mktemp("runs") / "run"
     train("sac", "CartPole-v1", out, **SHORT)

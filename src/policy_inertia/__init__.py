@@ -8,38 +8,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .algorithms import METHODS as METHODS
-    from .comparison import compare as compare
-    from .config import RunConfig as RunConfig
-    from .config import settings as settings
-    from .envs import TASKS as TASKS
-    from .evaluation import evaluate as evaluate
-    from .interop import Core as Core
-    from .interop import SmoothActions as SmoothActions
-    from .interop import load_core as load_core
-    from .interop.smoothing import smooth as smooth
-    from .metrics import oscillation_ratio as oscillation_ratio
-    from .metrics import summarise as summarise
-    from .policy import Policy as Policy
-    from .training import train as train
-    from .types import InputError as InputError
+    from policy_inertia.envs.registry import TASKS as TASKS
+    from policy_inertia.errors import InputError as InputError
+    from policy_inertia.evaluation.evaluate import evaluate as evaluate
+    from policy_inertia.methods import METHODS as METHODS
+    from policy_inertia.metrics.episodes import oscillation_ratio as oscillation_ratio
+    from policy_inertia.metrics.episodes import summarise as summarise
+    from policy_inertia.policies.cores import Core as Core
+    from policy_inertia.policies.cores import load_core as load_core
+    from policy_inertia.policies.policy import Policy as Policy
+    from policy_inertia.settings import RunConfig as RunConfig
+    from policy_inertia.settings import settings as settings
+    from policy_inertia.smoothing.smooth import smooth as smooth
+    from policy_inertia.smoothing.smooth_actions import SmoothActions as SmoothActions
+    from policy_inertia.study.comparison import compare as compare
+    from policy_inertia.training.loop import train as train
 
 _HOME = {
-    "Core": "interop",
-    "METHODS": "algorithms",
-    "TASKS": "envs",
-    "InputError": "types",
-    "Policy": "policy",
-    "RunConfig": "config",
-    "SmoothActions": "interop",
-    "compare": "comparison",
-    "evaluate": "evaluation",
-    "load_core": "interop",
-    "oscillation_ratio": "metrics",
-    "settings": "config",
-    "smooth": "interop.smoothing",
-    "summarise": "metrics",
-    "train": "training",
+    "Core": "policies.cores",
+    "METHODS": "methods",
+    "TASKS": "envs.registry",
+    "InputError": "errors",
+    "Policy": "policies.policy",
+    "RunConfig": "settings",
+    "SmoothActions": "smoothing.smooth_actions",
+    "compare": "study.comparison",
+    "evaluate": "evaluation.evaluate",
+    "load_core": "policies.cores",
+    "oscillation_ratio": "metrics.episodes",
+    "settings": "settings",
+    "smooth": "smoothing.smooth",
+    "summarise": "metrics.episodes",
+    "train": "training.loop",
 }
 __all__ = sorted(_HOME)
 

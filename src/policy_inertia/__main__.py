@@ -1,5 +1,5 @@
 """`python -m policy_inertia` is the command line."""
 
-from .cli import main
+from policy_inertia.cli.main import main
 
 main()

@@ -4,8 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from policy_inertia.algorithms import DQNConfig, SACConfig, build
-from policy_inertia.algorithms.networks import init_mlp, log_softmax, mlp, one_hot
+from policy_inertia.algorithms.dqn import DQNConfig
+from policy_inertia.algorithms.sac import SACConfig
+from policy_inertia.methods import build
+from policy_inertia.networks.perceptron import init_mlp, log_softmax, mlp, one_hot
 from tests.algorithms import reference
 from tests.algorithms.test_nested import SPEC, in_float64, minibatch, same
 

@@ -6,7 +6,7 @@ import pytest
 from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses
-from policy_inertia.algorithms.networks import log_softmax
+from policy_inertia.networks.perceptron import log_softmax
 from tests.algorithms import reference
 
 

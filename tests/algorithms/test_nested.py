@@ -6,10 +6,14 @@ import pytest
 from jax import lax
 from jax import numpy as jnp
 
-from policy_inertia.algorithms import DQNConfig, NestedConfig, SACConfig, build
-from policy_inertia.config import settings
-from policy_inertia.session import Session
-from policy_inertia.types import InputError, Spec, Transition
+from policy_inertia.algorithms.dqn import DQNConfig
+from policy_inertia.algorithms.nested import NestedConfig
+from policy_inertia.algorithms.sac import SACConfig
+from policy_inertia.errors import InputError
+from policy_inertia.methods import build
+from policy_inertia.settings import settings
+from policy_inertia.training.session import Session
+from policy_inertia.types import Spec, Transition
 from tests.algorithms import reference
 
 SPEC = Spec(3, 4)

@@ -3,9 +3,11 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from policy_inertia.envs import Envs, Spaces, episode_seed, make_vector
-from policy_inertia.types import InputError, Spec
-from tests import probes
+from policy_inertia.envs.spaces import Spaces
+from policy_inertia.envs.vector import Envs, episode_seed, make_vector
+from policy_inertia.errors import InputError
+from policy_inertia.types import Spec
+from tests.support import probes
 
 
 def cartpole(n: int, seed: int = 0) -> Envs:
@@ -76,7 +78,7 @@ def test_compiled_batches_are_single_envs_side_by_side_and_come_back(task):
 
 
 def test_env_of_ones_own_package_is_made_by_its_name():
-    envs = Envs("tests.registered:Repeat-v0", 2, lambda i, k: 0)
+    envs = Envs("tests.support.registered:Repeat-v0", 2, lambda i, k: 0)
     assert [envs.step(np.array([0, t])).reward.tolist() for t in (0, 1)] == [[0, 0], [1, 0]]
 
 

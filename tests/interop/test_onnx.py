@@ -9,14 +9,13 @@ import onnx
 import pytest
 
 from policy_inertia import InputError, Policy
-from policy_inertia.interop import export
-from policy_inertia.interop import onnx as exporting
-from policy_inertia.interop.model import model_of
-from policy_inertia.interop.network import Linear
-from policy_inertia.interop.onnx import nearly_tied
-from policy_inertia.interop.onnx_core import session
-from tests.test_calibration import reaching
-from tests.test_policy import fresh, with_mu
+from policy_inertia.interop import onnx_out as exporting
+from policy_inertia.interop.description import model_of
+from policy_inertia.interop.onnx_in import session
+from policy_inertia.interop.onnx_out import export, nearly_tied
+from policy_inertia.networks.layers import Linear
+from tests.calibration.test_sweep import reaching
+from tests.policies.test_policy import fresh, with_mu
 
 RNG = np.random.default_rng(5)
 OBS = RNG.normal(0, 2, (10_000, 4)).astype(np.float32)

@@ -14,12 +14,11 @@ import pytest
 import torch
 
 from policy_inertia import InputError, evaluate, load_core
-from policy_inertia.interop import export
-from policy_inertia.interop.answers import examples
-from policy_inertia.interop.onnx import nearly_tied
-from policy_inertia.interop.onnx_core import session
+from policy_inertia.interop.onnx_in import session
+from policy_inertia.interop.onnx_out import export, nearly_tied
 from policy_inertia.interop.sb3 import _is_image
-from tests.interop.conftest import TWO_WAY, Pictures
+from policy_inertia.policies.probing import examples
+from tests.support.sb3_models import TWO_WAY, Pictures
 
 MODELS = [
     (algorithm, env) for env in ("CartPole-v1", TWO_WAY) for algorithm in ("DQN", "PPO", "A2C")
@@ -60,8 +59,8 @@ def sb3_values(model, obs: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("algorithm", "env"), MODELS, ids=ids)
-def test_zip_gives_what_the_model_gives(trained, algorithm, env):
-    model, path = trained(algorithm, env)
+def test_zip_gives_what_the_model_gives(sb3_model, algorithm, env):
+    model, path = sb3_model(algorithm, env)
     core = load_core(path, env)
     n = 64 if env is Pictures else 10_000
     obs = observations(model, env, n)
@@ -84,8 +83,8 @@ def test_zip_gives_what_the_model_gives(trained, algorithm, env):
 
 @pytest.mark.parametrize(("algorithm", "env"), MODELS, ids=ids)
 @pytest.mark.parametrize("tau", [None, 0.02])
-def test_zip_to_onnx_to_onnxruntime(trained, algorithm, env, tau, tmp_path):
-    model, path = trained(algorithm, env)
+def test_zip_to_onnx_to_onnxruntime(sb3_model, algorithm, env, tau, tmp_path):
+    model, path = sb3_model(algorithm, env)
     core = load_core(path, env)
     core = core if tau is None else core.with_hysteresis(tau)
     written = export(core, tmp_path / "core.onnx")
@@ -112,10 +111,10 @@ def test_zip_to_onnx_to_onnxruntime(trained, algorithm, env, tau, tmp_path):
     assert not mu.any()
 
 
-def test_pictures_are_read_as_stable_baselines_reads_them(trained):
+def test_pictures_are_read_as_stable_baselines_reads_them(sb3_model):
     from stable_baselines3.common.preprocessing import is_image_space
 
-    model, path = trained("DQN", Pictures)
+    model, path = sb3_model("DQN", Pictures)
     core = load_core(path, Pictures)
     # the model sees the channels first, the env shows them last
     assert model.observation_space.shape == (1, 84, 84)
@@ -135,8 +134,8 @@ def test_pictures_are_read_as_stable_baselines_reads_them(trained):
         assert _is_image(space) == is_image_space(space)
 
 
-def test_boltzmann_core_is_a_softmax_of_q(trained):
-    _, path = trained("DQN", "CartPole-v1")
+def test_boltzmann_core_is_a_softmax_of_q(sb3_model):
+    _, path = sb3_model("DQN", "CartPole-v1")
     obs = examples(gym.make("CartPole-v1").observation_space, 5)
     core = load_core(path, "CartPole-v1", temperature=0.1)
     q = core.scores(obs).astype(float)
@@ -146,8 +145,8 @@ def test_boltzmann_core_is_a_softmax_of_q(trained):
     np.testing.assert_array_equal(greedy, np.eye(2)[q.argmax(1)])
 
 
-def test_our_evaluation_runs_a_core_with_hysteresis(trained):
-    _, path = trained("DQN", "CartPole-v1")
+def test_our_evaluation_runs_a_core_with_hysteresis(sb3_model):
+    _, path = sb3_model("DQN", "CartPole-v1")
     core = load_core(path, "CartPole-v1")
     plain = evaluate(core, "CartPole-v1", 5, deterministic=True).summary()
     spread = np.ptp(core.scores(examples(core.space, 1000)))
@@ -187,10 +186,10 @@ def data_of(path: Path) -> dict:
         return json.loads(archive.read("data"))
 
 
-def test_poisoned_data_of_a_zip_is_never_unpickled(trained, tmp_path):
+def test_poisoned_data_of_a_zip_is_never_unpickled(sb3_model, tmp_path):
     from stable_baselines3.common.save_util import load_from_zip_file
 
-    model, path = trained("DQN", "CartPole-v1")
+    model, path = sb3_model("DQN", "CartPole-v1")
     target = tmp_path / "written"
     data = data_of(path)
     poison = base64.b64encode(pickle.dumps(Poison(target))).decode()
@@ -207,8 +206,8 @@ def test_poisoned_data_of_a_zip_is_never_unpickled(trained, tmp_path):
     assert target.exists()
 
 
-def test_poisoned_weights_are_refused(trained, tmp_path):
-    _, path = trained("DQN", "CartPole-v1")
+def test_poisoned_weights_are_refused(sb3_model, tmp_path):
+    _, path = sb3_model("DQN", "CartPole-v1")
     target = tmp_path / "written"
     buffer = io.BytesIO()
     torch.save({"q_net.q_net.0.weight": Poison(target)}, buffer)
@@ -228,8 +227,8 @@ def test_poisoned_weights_are_refused(trained, tmp_path):
     assert target.exists()
 
 
-def test_poisoned_statistics_are_not_opened_without_trust(trained, tmp_path):
-    _, path = trained("PPO", "CartPole-v1")
+def test_poisoned_statistics_are_not_opened_without_trust(sb3_model, tmp_path):
+    _, path = sb3_model("PPO", "CartPole-v1")
     target = tmp_path / "written"
     pickled = tmp_path / "vecnormalize.pkl"
     pickled.write_bytes(pickle.dumps(Poison(target)))
@@ -260,7 +259,7 @@ def test_activation_is_read_from_the_readable_part(make_model, tmp_path):
 
 @pytest.mark.parametrize("name", ["ReLU", "Tanh", "Sigmoid", "SiLU", "ELU", "LeakyReLU"])
 def test_activations_are_those_of_torch(name, tmp_path):
-    from policy_inertia.interop.network import ACTIVATIONS
+    from policy_inertia.networks.layers import ACTIVATIONS
 
     x = np.linspace(-20, 20, 401, dtype=np.float32)
     theirs = getattr(torch.nn, name)()(torch.as_tensor(x)).numpy()
@@ -281,8 +280,8 @@ def test_what_shapes_do_not_say_needs_trust(make_model, tmp_path):
         export(core, tmp_path / "mish.onnx")
 
 
-def test_trusted_zip_with_a_known_network_is_layers_again(trained, tmp_path):
-    model, path = trained("A2C", "CartPole-v1")
+def test_trusted_zip_with_a_known_network_is_layers_again(sb3_model, tmp_path):
+    model, path = sb3_model("A2C", "CartPole-v1")
     data = data_of(path)
     data["policy_class"]["__module__"] = "somebody.policies"
     own = rewrite(path, tmp_path / "own.zip", data=json.dumps(data).encode())
@@ -312,8 +311,8 @@ def test_module_exchanged_by_hand_is_noticed(make_model):
         ({"activation_fn": "functools.partial(<class 'ELU'>, 2)"}, r"its network uses functools"),
     ],
 )
-def test_unknown_arguments_of_a_policy_need_trust(trained, tmp_path, change, says):
-    _, path = trained("DQN", "CartPole-v1")
+def test_unknown_arguments_of_a_policy_need_trust(sb3_model, tmp_path, change, says):
+    _, path = sb3_model("DQN", "CartPole-v1")
     data = data_of(path)
     data["policy_kwargs"] = change
     bad = rewrite(path, tmp_path / "bad.zip", data=json.dumps(data).encode())
@@ -363,8 +362,8 @@ def test_statistics_are_applied_as_stable_baselines_does(normalised, tmp_path):
     assert abs(ours.scores(obs) - theirs).max() > 1e-3
 
 
-def test_statistics_that_do_not_fit_are_refused(trained, tmp_path):
-    _, path = trained("PPO", "CartPole-v1")
+def test_statistics_that_do_not_fit_are_refused(sb3_model, tmp_path):
+    _, path = sb3_model("PPO", "CartPole-v1")
     with pytest.raises(InputError, match=r"mean of shape \(3,\) .* observations have shape \(4,\)"):
         load_core(path, "CartPole-v1", normalise=(np.zeros(3), np.ones(3)))
     with pytest.raises(InputError, match="normalise is int: give a VecNormalize"):
@@ -375,11 +374,11 @@ def test_statistics_that_do_not_fit_are_refused(trained, tmp_path):
             load_core(path, "CartPole-v1", normalise=tmp_path / name)
 
 
-def test_best_model_of_a_folder_comes_first(trained, tmp_path):
-    _, path = trained("DQN", "CartPole-v1")
+def test_best_model_of_a_folder_comes_first(sb3_model, tmp_path):
+    _, path = sb3_model("DQN", "CartPole-v1")
     folder = tmp_path / "CartPole-v1_3"
     folder.mkdir()
-    shutil.copy(trained("PPO", "CartPole-v1")[1], folder / "best_model.zip")
+    shutil.copy(sb3_model("PPO", "CartPole-v1")[1], folder / "best_model.zip")
     shutil.copy(path, folder / "CartPole-v1.zip")
     assert load_core(folder, "CartPole-v1").kind == "logits"
     (folder / "best_model.zip").unlink()
@@ -406,7 +405,7 @@ def test_masked_and_continuous_models_are_refused(tmp_path):
     from sb3_contrib import MaskablePPO
     from stable_baselines3 import PPO, SAC
 
-    from tests import probes
+    from tests.support import probes
 
     class Masked(probes.Repeat):
         def action_masks(self):
@@ -425,8 +424,8 @@ def test_masked_and_continuous_models_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("algorithm", ["DQN", "PPO", "QRDQN"])
-def test_other_spaces_are_refused(trained, algorithm):
-    _, path = trained(algorithm, "CartPole-v1")
+def test_other_spaces_are_refused(sb3_model, algorithm):
+    _, path = sb3_model(algorithm, "CartPole-v1")
     with pytest.raises(InputError, match=r"action spaces differ|does not take observations"):
         load_core(path, "Acrobot-v1")
     with pytest.raises(InputError, match=r"does not take observations of shape \(2,\)"):
@@ -441,8 +440,8 @@ class Shape(gym.Env):
         self.action_space = gym.spaces.Discrete(actions)
 
 
-def test_files_that_are_no_zip_of_stable_baselines_are_refused(trained, tmp_path):
-    _, path = trained("DQN", "CartPole-v1")
+def test_files_that_are_no_zip_of_stable_baselines_are_refused(sb3_model, tmp_path):
+    _, path = sb3_model("DQN", "CartPole-v1")
     broken = tmp_path / "broken.zip"
     broken.write_bytes(path.read_bytes()[:5000])
     with pytest.raises(InputError, match="no zip file, or a broken one"):
@@ -458,7 +457,7 @@ def test_files_that_are_no_zip_of_stable_baselines_are_refused(trained, tmp_path
         load_core(tmp_path / "x.h5", "CartPole-v1")
     with pytest.raises(InputError, match=r"env of DQN-CartPole-v1\.zip is not known"):
         load_core(path)
-    _, ppo = trained("PPO", "CartPole-v1")
+    _, ppo = sb3_model("PPO", "CartPole-v1")
     state = torch.load(io.BytesIO(zipfile.ZipFile(ppo).read("policy.pth")), weights_only=True)
     del state["action_net.bias"]
     buffer = io.BytesIO()

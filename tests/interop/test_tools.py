@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from policy_inertia import InputError, Policy
-from policy_inertia.interop import model_card
-from policy_inertia.interop.vec_smooth_actions import VecSmoothActions
-from tests.test_cli import call
-from tests.test_policy import OBS, fresh, with_mu
+from policy_inertia.interop.model_card import model_card
+from policy_inertia.smoothing.vec_smooth_actions import VecSmoothActions
+from tests.cli.test_commands import call
+from tests.policies.test_policy import OBS, fresh, with_mu
 
 
 @pytest.fixture
@@ -148,8 +148,8 @@ def test_export_command(run, tmp_path, finished):
     assert not (finished / "policy.onnx").exists()
 
 
-def test_export_command_takes_a_zip(run, tmp_path, trained):
-    _, path = trained("DQN", "CartPole-v1")
+def test_export_command_takes_a_zip(run, tmp_path, sb3_model):
+    _, path = sb3_model("DQN", "CartPole-v1")
     code, text, _ = run("export", path, "--env", "CartPole-v1", "--out", tmp_path / "c.onnx")
     assert code == 0
     assert "20 nodes" in text

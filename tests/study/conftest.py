@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.study.made import trained
+from tests.support.synthetic_results import trained
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from policy_inertia import InputError
-from policy_inertia.config import settings
-from policy_inertia.study import STUDIES, Experiment, Line, Study, Task
-from policy_inertia.study.plan import SCALED
+from policy_inertia.settings import settings
+from policy_inertia.study.declared import STUDIES
+from policy_inertia.study.plan import SCALED, Experiment, Line, Study, Task
 
 TWO_WAY = Task("Two-Way", "policy_inertia/TwoWay-v0")
 SIMPLE = Task(

@@ -1,7 +1,8 @@
 import pytest
 
 from policy_inertia import InputError
-from policy_inertia.study import find_study, load_study
+from policy_inertia.study.declared import find_study
+from policy_inertia.study.toml import load_study
 
 WHOLE = """
 title = "Mine"

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from policy_inertia.errors import InputError
 from policy_inertia.tabular import CHECKS, Check, median_bounds, random_case, run_checks
-from policy_inertia.types import InputError
 
 
 @pytest.fixture(scope="module")

@@ -29,8 +29,8 @@ from policy_inertia.tabular.checks import (
     at_bound,
     improved,
 )
+from policy_inertia.tabular.rules import compare
 from policy_inertia.tabular.search import clear_cut, counterexample, minimised
-from policy_inertia.tabular.smoothing import compare
 
 
 def case(to, rewards, core, mu=None, ends=None, **more):

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
+from policy_inertia.errors import InputError
 from policy_inertia.tabular import MDP, greedy, intermediate, mixed, soft
 from policy_inertia.tabular.checks import at_bound, improved
 from policy_inertia.tabular.intermediate import mid_policy
-from policy_inertia.types import InputError
-from tests.tabular.cases import over_cases
+from tests.support.tabular_cases import over_cases
 
 
 def test_both_sides_by_hand():

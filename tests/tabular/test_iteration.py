@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from policy_inertia.algorithms.losses import inertia, log_mixture, soft_policy_loss
+from policy_inertia.errors import InputError
 from policy_inertia.tabular import (
     MDP,
     garnet,
@@ -15,10 +16,9 @@ from policy_inertia.tabular import (
     nested_policy_iteration,
     soft,
 )
-from policy_inertia.tabular.evaluation import value
 from policy_inertia.tabular.iteration import full_steps, soft_inertia
-from policy_inertia.types import InputError
-from tests.tabular.cases import over_cases
+from policy_inertia.tabular.values import value
+from tests.support.tabular_cases import over_cases
 
 
 def optimal(mdp):

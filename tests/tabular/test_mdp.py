@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from policy_inertia.errors import InputError
 from policy_inertia.tabular import EXAMPLES, MDP, garnet, mixed
-from policy_inertia.types import InputError
 
 P = np.array([[[0.5, 0.5], [1.0, 0.0]], [[0.0, 1.0], [0.25, 0.75]]])
 R = np.zeros((2, 2))

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
+from policy_inertia.errors import InputError
 from policy_inertia.tabular import MDP, best, garnet, mixed, smoother, tradeoff
-from policy_inertia.tabular.evaluation import expected_return, switch_rate
 from policy_inertia.tabular.examples import random_core
-from policy_inertia.types import InputError
-from tests.tabular.cases import all_inertia, over_cases
+from policy_inertia.tabular.values import expected_return, switch_rate
+from tests.support.tabular_cases import all_inertia, over_cases
 
 
 def point(mdp, core, mu):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from policy_inertia.errors import InputError
 from policy_inertia.tabular.two_way import BINS, _counted, aggregated, bins
-from policy_inertia.types import InputError
 
 
 def test_observations_go_into_the_bins_by_hand():

@@ -9,10 +9,11 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
-from ..types import Array, Spec, Transition, Tree, refuse_huber, refuse_outside
-from . import losses
-from .base import Acting, Algorithm, Updated, adam, descend, plain
-from .networks import Network
+from policy_inertia.algorithms import losses
+from policy_inertia.algorithms.interface import Acting, Algorithm, Updated, adam, descend, plain
+from policy_inertia.errors import refuse_huber, refuse_outside
+from policy_inertia.networks.perceptron import Network
+from policy_inertia.types import Array, Spec, Transition, Tree
 
 
 @dataclass(frozen=True)

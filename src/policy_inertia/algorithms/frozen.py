@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from jax import numpy as jnp
 
-from ..types import Array, InputError, Spec, Transition, Tree
-from .base import Acting, Algorithm, Updated, no_exploration, plain
+from policy_inertia.algorithms.interface import Acting, Algorithm, Updated, no_exploration, plain
+from policy_inertia.errors import InputError
+from policy_inertia.types import Array, Spec, Transition, Tree
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from ..types import Array
-from .networks import one_hot
+from policy_inertia.networks.perceptron import one_hot
+from policy_inertia.types import Array
 
 LOG_ZERO = -1e4
 """The logarithm of a zero probability: finite, so that no gradient becomes NaN, and so small that

@@ -17,9 +17,9 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from ..types import Array, InputError, Spec, Transition, Tree, refuse_huber, refuse_outside
-from . import losses, prices
-from .base import (
+from policy_inertia.algorithms import losses
+from policy_inertia.algorithms.controllers import prices
+from policy_inertia.algorithms.interface import (
     Acting,
     Algorithm,
     Critics,
@@ -30,7 +30,9 @@ from .base import (
     init_critics,
     soft_evaluation,
 )
-from .networks import Network, one_hot
+from policy_inertia.errors import InputError, refuse_huber, refuse_outside
+from policy_inertia.networks.perceptron import Network, one_hot
+from policy_inertia.types import Array, Spec, Transition, Tree
 
 CoreConfig = TypeVar("CoreConfig")
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax import numpy as jnp
 
-from ..types import Array, Spec, Transition, Tree, refuse_huber, refuse_outside
-from . import losses
-from .base import (
+from policy_inertia.algorithms import losses
+from policy_inertia.algorithms.interface import (
     Acting,
     Algorithm,
     Critics,
@@ -24,7 +23,9 @@ from .base import (
     plain,
     soft_evaluation,
 )
-from .networks import Network, log_softmax
+from policy_inertia.errors import refuse_huber, refuse_outside
+from policy_inertia.networks.perceptron import Network, log_softmax
+from policy_inertia.types import Array, Spec, Transition, Tree
 
 
 @dataclass(frozen=True)

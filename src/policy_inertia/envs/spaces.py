@@ -9,7 +9,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ..types import Array, InputError, Spec
+from policy_inertia.errors import InputError
+from policy_inertia.types import Array, Spec
 
 SMALLEST = 36  # pixels: of less, the convolutions leave nothing
 

@@ -15,8 +15,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
-from ..types import InputError, nearest
-from .spaces import Spaces
+from policy_inertia.envs.spaces import Spaces
+from policy_inertia.errors import InputError, nearest
 
 EnvLike = str | Callable[..., gym.Env]
 
@@ -57,9 +57,9 @@ def _resolved(env: EnvLike, kwargs: dict[str, Any]) -> tuple[EnvLike, dict[str, 
     """An env as Gymnasium knows it, by our own names too: importing their home registers them."""
     if isinstance(env, str) and env.startswith(("policy_inertia/", "ALE/")):
         if env.endswith(_DRIVING):
-            from . import highway  # noqa: F401
+            from policy_inertia.envs import highway  # noqa: F401
         else:
-            from . import atari
+            from policy_inertia.envs import atari
 
             return atari.resolve(env, kwargs)
     return env, kwargs
@@ -107,7 +107,7 @@ def _cannot_make(name: str, error: Exception) -> InputError:
 
 def _meant(name: str) -> str:
     """The end of the sentence about an unknown id."""
-    from . import atari, highway  # noqa: F401 - their tasks may be what was meant
+    from policy_inertia.envs import atari, highway  # noqa: F401 - their tasks may be what was meant
 
     # ale-py's import also registers old names of its games, which are unknown until then
     old = {k for k, v in gym.registry.items() if str(v.entry_point).startswith("ale_py")}

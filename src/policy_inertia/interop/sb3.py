@@ -19,12 +19,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ..algorithms.networks import log_softmax
-from ..envs import Spaces
-from ..types import InputError
-from .answers import examples
-from .model import Kind
-from .network import (
+from policy_inertia.envs.spaces import Spaces
+from policy_inertia.errors import InputError
+from policy_inertia.interop.description import Kind
+from policy_inertia.networks.layers import (
     ACTIVATIONS,
     Activation,
     ChannelsFirst,
@@ -37,6 +35,8 @@ from .network import (
     Rescale,
     run,
 )
+from policy_inertia.networks.perceptron import log_softmax
+from policy_inertia.policies.probing import examples
 
 POLICIES = (
     "stable_baselines3.common.policies",

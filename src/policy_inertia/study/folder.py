@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..checkpoint import FORMAT, claim, read_json, write_json
-from ..runs import read_metrics, versions
-from ..types import InputError
-from . import execution
-from .plan import Run, Study
-from .results import Experiment, Results, Series
+from policy_inertia.errors import InputError
+from policy_inertia.machine import versions
+from policy_inertia.storage import FORMAT, claim, read_json, write_json
+from policy_inertia.study.plan import Run, Study
+from policy_inertia.study.results import Experiment, Results, Series
+from policy_inertia.study.run import job as execution
+from policy_inertia.training.run_folder import read_metrics
 
 
 class StudyFolder:

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..algorithms import DialConfig
-from ..config import RunConfig, merge, settings
-from ..types import InputError, nearest
-from .execution import AFTERWARDS
+from policy_inertia.algorithms.nested import DialConfig
+from policy_inertia.errors import InputError, nearest
+from policy_inertia.settings import RunConfig, merge, settings
+from policy_inertia.study.run.job import AFTERWARDS
 
 SCALED = ("steps", "eval_every", "eval_episodes", "final_episodes", "learning_starts")
 # how long and how often: not what the run is, so not in its folder's name

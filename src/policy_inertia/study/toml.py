@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..algorithms import find_method
-from ..types import InputError, nearest
-from .execution import ASKED
-from .plan import SCALED, Experiment, Line, Study, Task
+from policy_inertia.errors import InputError, nearest
+from policy_inertia.methods import find_method
+from policy_inertia.study.plan import SCALED, Experiment, Line, Study, Task
+from policy_inertia.study.run.job import ASKED
 
 EXPERIMENT_KEYS = ("name", "title", "about", "methods", "tasks", "ablation", *ASKED)
 STUDY_KEYS = ("name", "title", "about", "seeds", "settings", "methods", "tasks", "experiments",

@@ -1,7 +1,27 @@
 """The exact theory: MDPs as arrays, nested policy iteration, and the paper's theorems as checks."""
 
-from .checks import CHECKS, Case, Check, Finding, median_bounds, random_case, run_checks
-from .evaluation import (
+from policy_inertia.tabular.checks import (
+    CHECKS,
+    Case,
+    Check,
+    Finding,
+    median_bounds,
+    random_case,
+    run_checks,
+)
+from policy_inertia.tabular.examples import EXAMPLES, chain, garnet, overtaking, windy_line
+from policy_inertia.tabular.intermediate import Intermediate, intermediate
+from policy_inertia.tabular.iteration import (
+    HalfStep,
+    Improvement,
+    greedy,
+    nested_policy_iteration,
+    soft,
+)
+from policy_inertia.tabular.mdp import MDP
+from policy_inertia.tabular.rules import Smoothed, smoother
+from policy_inertia.tabular.tradeoff import Curve, Point, best, tradeoff
+from policy_inertia.tabular.values import (
     alone,
     core_values,
     expected_return,
@@ -10,12 +30,6 @@ from .evaluation import (
     oscillation_ratio,
     switch_rate,
 )
-from .examples import EXAMPLES, chain, garnet, overtaking, windy_line
-from .intermediate import Intermediate, intermediate
-from .iteration import HalfStep, Improvement, greedy, nested_policy_iteration, soft
-from .mdp import MDP
-from .smoothing import Smoothed, smoother
-from .tradeoff import Curve, Point, best, tradeoff
 
 __all__ = [
     "CHECKS",

@@ -8,13 +8,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..types import InputError
-from .evaluation import core_values, mixed, mixed_values
-from .examples import garnet
-from .intermediate import Intermediate, intermediate, mid_policy
-from .iteration import Improvement, full_steps, greedy, nested_policy_iteration, soft
-from .mdp import MDP
-from .smoothing import compare, smoother
+from policy_inertia.errors import InputError
+from policy_inertia.tabular.examples import garnet
+from policy_inertia.tabular.intermediate import Intermediate, intermediate, mid_policy
+from policy_inertia.tabular.iteration import (
+    Improvement,
+    full_steps,
+    greedy,
+    nested_policy_iteration,
+    soft,
+)
+from policy_inertia.tabular.mdp import MDP
+from policy_inertia.tabular.rules import compare, smoother
+from policy_inertia.tabular.values import core_values, mixed, mixed_values
 
 TEMPERATURE = 0.1
 TOLERANCE = 1e-9  # a margin above minus this is rounding

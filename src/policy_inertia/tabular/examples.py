@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from .mdp import MDP
+from policy_inertia.tabular.mdp import MDP
 
 
 def garnet(
@@ -119,7 +119,7 @@ def overtaking(ahead: int = 4, oncoming: int = 5, gamma: float = 0.95) -> MDP:
 
 def two_way() -> MDP:
     """The Highway simulator's Two-Way, sampled into bins (see `two_way.aggregated`)."""
-    from .two_way import aggregated
+    from policy_inertia.tabular.two_way import aggregated
 
     return aggregated()
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..types import InputError
-from .evaluation import core_values, mixed, mixed_values, value
-from .mdp import MDP
+from policy_inertia.errors import InputError
+from policy_inertia.tabular.mdp import MDP
+from policy_inertia.tabular.values import core_values, mixed, mixed_values, value
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import entr, expit, softmax
 
-from ..types import InputError
-from .evaluation import (
+from policy_inertia.errors import InputError
+from policy_inertia.tabular.mdp import MDP
+from policy_inertia.tabular.values import (
     at_start,
     core_values,
     mixed,
@@ -18,7 +19,6 @@ from .evaluation import (
     switch_rate,
     value,
 )
-from .mdp import MDP
 
 
 class Improvement(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..types import InputError
+from policy_inertia.errors import InputError
 
 _SUM_ERROR = 1e-9  # what rounding may do to a sum of probabilities
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..plots import COLOURS
-from .iteration import full_steps
-from .portrait import Portrait
+from policy_inertia.drawing.plots import COLOURS
+from policy_inertia.tabular.iteration import full_steps
+from policy_inertia.tabular.portrait import Portrait
 
 _CORE, _NESTED, _RULE = COLOURS[2], COLOURS[0], COLOURS[3]
 

@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from .evaluation import alone, expected_return, mixed, mixed_values, switch_rate
-from .examples import garnet, random_core
-from .iteration import HalfStep, full_steps, nested_policy_iteration, soft
-from .mdp import MDP
-from .smoothing import Smoothed, smoother
-from .tradeoff import Curve, tradeoff
+from policy_inertia.tabular.examples import garnet, random_core
+from policy_inertia.tabular.iteration import HalfStep, full_steps, nested_policy_iteration, soft
+from policy_inertia.tabular.mdp import MDP
+from policy_inertia.tabular.rules import Smoothed, smoother
+from policy_inertia.tabular.tradeoff import Curve, tradeoff
+from policy_inertia.tabular.values import alone, expected_return, mixed, mixed_values, switch_rate
 
 CORE_TEMPERATURE, TEMPERATURE = 0.1, 0.01  # the paper's, for Highway
 
@@ -63,7 +63,7 @@ def growth(
     states: tuple[int, ...] = (62, 125, 250, 500), actions: int = 5, seed: int = 0
 ) -> Iterator[Cost]:
     """Evaluating a mixed policy, NPI until nothing moves, and one point of the curve."""
-    from .tradeoff import Program
+    from policy_inertia.tabular.tradeoff import Program
 
     for n in states:
         mdp = garnet(seed, n, actions, branching=5)

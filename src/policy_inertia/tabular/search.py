@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .checks import Case
-from .evaluation import core_values
-from .mdp import MDP
+from policy_inertia.tabular.checks import Case
+from policy_inertia.tabular.mdp import MDP
+from policy_inertia.tabular.values import core_values
 
 Margin = Callable[[Case], float | None]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from rich.table import Table
 
-from .checks import Finding
-from .portrait import Cost, Portrait
+from policy_inertia.tabular.checks import Finding
+from policy_inertia.tabular.portrait import Cost, Portrait
 
 
 def findings_table(title: str, findings: Sequence[Finding]) -> Table:

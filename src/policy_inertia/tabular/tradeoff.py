@@ -13,9 +13,9 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from ..types import InputError
-from .evaluation import expected_return, mixed, switch_rate
-from .mdp import MDP
+from policy_inertia.errors import InputError
+from policy_inertia.tabular.mdp import MDP
+from policy_inertia.tabular.values import expected_return, mixed, switch_rate
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..types import InputError
-from .mdp import MDP
+from policy_inertia.errors import InputError
+from policy_inertia.tabular.mdp import MDP
 
 SPEEDS = np.array([22.5, 27.5])  # between the ego's target speeds, 20, 25 and 30 m/s
 AHEAD = np.array([10.0, 20.0, 40.0, 80.0])  # gaps in metres to the closest car of our direction
@@ -40,7 +40,7 @@ def aggregated(
     What was never tried in a state is taken to do what the other actions did there. A crash ends
     the episode; the time limit does not, it only begins another one.
     """
-    from ..envs.highway import TrafficVectorEnv
+    from policy_inertia.envs.highway import TrafficVectorEnv
 
     if steps < 1:
         raise InputError(f"steps is {steps}: it must be at least 1")

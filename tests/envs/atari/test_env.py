@@ -6,10 +6,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from policy_inertia.envs import Envs, episode_seed, make_env, make_vector
 from policy_inertia.envs.atari import GameEnv, GameVectorEnv
-from policy_inertia.recording import record
-from policy_inertia.types import InputError
+from policy_inertia.envs.vector import Envs, episode_seed, make_env, make_vector
+from policy_inertia.errors import InputError
+from policy_inertia.evaluation.recording import record
 
 QBERT = "policy_inertia/Qbert-v0"
 

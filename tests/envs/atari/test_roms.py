@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from policy_inertia import TASKS, settings
-from policy_inertia.envs import highway, make_env, make_vector, vector
+from policy_inertia.envs import highway, vector
 from policy_inertia.envs.atari import PAPER, GameEnv, games, roms
-from policy_inertia.types import InputError
+from policy_inertia.envs.vector import make_env, make_vector
+from policy_inertia.errors import InputError
 
 
 def test_the_papers_games_are_tasks_and_every_rom_has_a_name():

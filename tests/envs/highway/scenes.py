@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia.envs.highway import TASKS, configuration, vehicles
-from policy_inertia.envs.highway.simulation import Simulation
+from policy_inertia.envs.highway import TASKS, configuration
+from policy_inertia.envs.highway.simulator import vehicles
+from policy_inertia.envs.highway.simulator.simulation import Simulation
 
 
 def scene(task: str, config: dict[str, Any] | None = None, seed: int = 0) -> Simulation:

@@ -4,7 +4,8 @@ import numba
 import numpy as np
 import pytest
 
-from policy_inertia.envs.highway import TASKS, TrafficVectorEnv, vehicles
+from policy_inertia.envs.highway import TASKS, TrafficVectorEnv
+from policy_inertia.envs.highway.simulator import vehicles
 from tests.envs.highway.scenes import scene
 
 CROWDED = {

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from policy_inertia.envs.highway.lanes import centre
-
-from .scenes import alone, put, scene, step
+from policy_inertia.envs.highway.simulator.lanes import centre
+from tests.envs.highway.scenes import alone, put, scene, step
 
 LEFT, IDLE, RIGHT, FASTER, SLOWER = range(5)
 

@@ -4,9 +4,9 @@
 ale-py (GPL-2.0, hence an extra) the paper's four names are there and say what to install.
 """
 
-from .env import GameEnv, GameVectorEnv, register
-from .options import Options
-from .roms import PAPER, games, installed, resolve
+from policy_inertia.envs.atari.env import GameEnv, GameVectorEnv, register
+from policy_inertia.envs.atari.options import Options
+from policy_inertia.envs.atari.roms import PAPER, games, installed, resolve
 
 __all__ = ["PAPER", "GameEnv", "GameVectorEnv", "Options", "games", "installed", "resolve"]
 

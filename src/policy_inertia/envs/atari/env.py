@@ -9,10 +9,10 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ...types import InputError, nearest
-from ..batches import checked_actions, refuse_ended, reset_mask, seeds_of
-from .options import Options, options_from
-from .roms import games, library, rom_of, vector_class
+from policy_inertia.envs.atari.options import Options, options_from
+from policy_inertia.envs.atari.roms import games, library, rom_of, vector_class
+from policy_inertia.envs.batch_checks import checked_actions, refuse_ended, reset_mask, seeds_of
+from policy_inertia.errors import InputError, nearest
 
 INFO = ("lives", "episode_frame_number")
 SEEDS = 2**31  # as many as ale-py has

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...types import InputError, nearest, refuse_outside
+from policy_inertia.errors import InputError, nearest, refuse_outside
 
 
 @dataclass(frozen=True)

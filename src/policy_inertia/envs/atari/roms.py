@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from ...types import InputError, nearest
+from policy_inertia.errors import InputError, nearest
 
 PAPER = {
     "MsPacman": "ms_pacman",

@@ -3,11 +3,11 @@
 `gym.make("policy_inertia/TwoWay-v0")` is one env, `gym.make_vec` of the same a compiled batch.
 """
 
-from .bridge import from_upstream, to_upstream
-from .config import PRESETS, TASKS, configuration
-from .env import TrafficEnv, TrafficVectorEnv, register
-from .original import OriginalEnv, on_original
-from .parity import Parity, parity
+from policy_inertia.envs.highway.config import PRESETS, TASKS, configuration
+from policy_inertia.envs.highway.env import TrafficEnv, TrafficVectorEnv, register
+from policy_inertia.envs.highway.upstream.bridge import from_upstream, to_upstream
+from policy_inertia.envs.highway.upstream.original import OriginalEnv, on_original
+from policy_inertia.envs.highway.upstream.parity import Parity, parity
 
 __all__ = [
     "PRESETS",

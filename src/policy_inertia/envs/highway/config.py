@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...types import InputError, nearest
-from . import lanes, records
-from .observation import FEATURES, RANGES
-from .vehicles import LENGTH
+from policy_inertia.envs.highway.simulator import lanes, records
+from policy_inertia.envs.highway.simulator.observation import FEATURES, RANGES
+from policy_inertia.envs.highway.simulator.vehicles import LENGTH
+from policy_inertia.errors import InputError, nearest
 
 Config = dict[str, Any]
 

@@ -9,10 +9,10 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ...types import InputError, nearest
-from ..batches import checked_actions, refuse_ended, reset_mask, seeds_of
-from .config import TASKS, Config, configuration, limited, task_named
-from .simulation import Simulation
+from policy_inertia.envs.batch_checks import checked_actions, refuse_ended, reset_mask, seeds_of
+from policy_inertia.envs.highway.config import TASKS, Config, configuration, limited, task_named
+from policy_inertia.envs.highway.simulator.simulation import Simulation
+from policy_inertia.errors import InputError, nearest
 
 ACTIONS = ("LEFT", "IDLE", "RIGHT", "FASTER", "SLOWER")  # in the order of records.LEFT, ...
 INFO = ("crashed", "arrived", "speed", "lane", "cost")
@@ -93,13 +93,13 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
             return None
         if not self.simulation.scenes["vehicles"][0]:
             raise gym.error.ResetNeeded("the env must be reset before it is drawn")
-        from .bridge import draw
+        from policy_inertia.envs.highway.upstream.bridge import draw
 
         return draw(self._original())
 
     def _original(self) -> Any:
         """highway-env's env in our state."""
-        from . import bridge
+        from policy_inertia.envs.highway.upstream import bridge
 
         if self._drawn is None:
             spec = self.simulation.spec
@@ -208,7 +208,7 @@ def _checked_mode(mode: str | None, known: list[str]) -> str | None:
     if mode is not None:
         if mode not in known:
             raise InputError(f"there is no render_mode '{mode}'{nearest(str(mode), known)}")
-        from .bridge import require_upstream
+        from policy_inertia.envs.highway.upstream.bridge import require_upstream
 
         require_upstream("rendering")
     return mode

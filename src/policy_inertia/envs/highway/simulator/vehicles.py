@@ -1,0 +1,349 @@
+"""Vehicles: bicycle kinematics, the ego's controllers, and traffic's IDM and MOBIL.
+
+A vehicle is a place in the arrays of a scene (`records.py`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from policy_inertia.envs.highway.simulator.jit import Record, compiled, inlined
+from policy_inertia.envs.highway.simulator.lanes import (
+    MAX_LANES,
+    coordinates,
+    distance,
+    heading_at,
+    holds,
+    lane_after,
+    reachable,
+    wrap,
+)
+from policy_inertia.envs.highway.simulator.records import FASTER, LEFT, NOBODY, RIGHT, ROUTE, SLOWER
+
+# metres, seconds and radians, as everywhere
+LENGTH, WIDTH = 5.0, 2.0
+MAX_SPEED = 40.0
+
+# the controllers
+_GAIN_SPEED, _GAIN_LATERAL, _GAIN_HEADING = 1 / 0.6, 1 / 0.6, 1 / 0.2
+_PURSUIT = 0.5 * 0.2  # how far ahead the lane's heading is looked up
+_MAX_STEERING = math.pi / 3
+
+# IDM, and its exponent, which highway and intersection draw for each vehicle
+MAX_ACCELERATION = 6.0
+TIME_WANTED = 1.5
+DELTA, DELTA_LOW, DELTA_HIGH = 4.0, 3.5, 4.5
+
+# MOBIL: how often a change is thought of, what it must gain, what braking it may impose
+CHANGE_DELAY, CHANGE_GAIN, CHANGE_BRAKING = 1.0, 0.2, 2.0
+
+
+@inlined
+def not_zero(x: float) -> float:
+    if abs(x) > 1e-2:
+        return x
+    return 1e-2 if x >= 0 else -1e-2
+
+
+@inlined
+def clip(x: float, low: float, high: float) -> float:
+    return min(max(x, low), high)
+
+
+@compiled
+def locate(scene: Record, lanes: np.ndarray, i: int) -> None:
+    """Project a vehicle that has moved onto every lane, and find the one it is closest to."""
+    x, y, heading = scene.x[i], scene.y[i], scene.heading[i]
+    nearest = np.inf
+    for number in range(len(lanes)):
+        lane = lanes[number]
+        longitudinal, lateral = coordinates(lane, x, y)
+        scene.along[number, i] = longitudinal
+        scene.beside[number, i] = lateral
+        away = distance(lane, longitudinal, lateral)
+        if away < nearest:  # the angle only adds to it
+            away += abs(wrap(heading - heading_at(lane, longitudinal)))
+            if away < nearest:
+                nearest = away
+                scene.lane[i] = number
+
+
+@compiled
+def settle(scene: Record, lanes: np.ndarray) -> None:
+    """Project everybody onto the lanes after a scene was written from outside.
+
+    A vehicle stays on the lane that it was said to be on.
+    """
+    for i in range(scene.vehicles + scene.obstacles):
+        lane = scene.lane[i]
+        scene.cos[i], scene.sin[i] = math.cos(scene.heading[i]), math.sin(scene.heading[i])
+        locate(scene, lanes, i)
+        if i < scene.vehicles:
+            scene.lane[i] = lane
+
+
+@compiled
+def place(
+    scene: Record, lanes: np.ndarray, i: int, x: float, y: float, heading: float, speed: float
+) -> None:
+    """Make entry `i` a vehicle as upstream constructs one."""
+    scene.x[i], scene.y[i], scene.heading[i], scene.speed[i] = x, y, heading, speed
+    scene.cos[i], scene.sin[i] = math.cos(heading), math.sin(heading)
+    scene.steering[i] = scene.acceleration[i] = 0.0
+    scene.crashed[i] = scene.impacted[i] = scene.yielding[i] = False
+    scene.target_speed[i] = speed
+    scene.delta[i] = DELTA
+    scene.timer[i] = ((x + y) * math.pi) % CHANGE_DELAY
+    scene.changes_lanes[i] = True
+    scene.route_head[i] = ROUTE
+    locate(scene, lanes, i)
+    scene.target_lane[i] = scene.lane[i]
+
+
+@compiled
+def move_entry(scene: Record, source: int, target: int) -> None:
+    """Copy a vehicle to another place in the list."""
+    for values in (
+        scene.x,
+        scene.y,
+        scene.heading,
+        scene.cos,
+        scene.sin,
+        scene.speed,
+        scene.steering,
+        scene.acceleration,
+        scene.impact_x,
+        scene.impact_y,
+        scene.target_speed,
+        scene.delta,
+        scene.timer,
+    ):
+        values[target] = values[source]
+    for whole in (scene.lane, scene.target_lane, scene.route_head):
+        whole[target] = whole[source]
+    for flags in (scene.crashed, scene.impacted, scene.changes_lanes, scene.yielding):
+        flags[target] = flags[source]
+    for table in (scene.along, scene.beside):
+        for lane in range(MAX_LANES):
+            table[lane, target] = table[lane, source]
+    for leg in range(ROUTE):
+        scene.route[leg, target] = scene.route[leg, source]
+
+
+@compiled
+def step(scene: Record, lanes: np.ndarray, i: int, dt: float) -> None:
+    """Bicycle kinematics; a crashed vehicle brakes, and an impact moves it."""
+    speed = scene.speed[i]
+    steering, acceleration = scene.steering[i], scene.acceleration[i]
+    if scene.crashed[i]:
+        steering, acceleration = 0.0, -1.0 * speed
+    if speed > MAX_SPEED:
+        acceleration = min(acceleration, MAX_SPEED - speed)
+    elif speed < -MAX_SPEED:
+        acceleration = max(acceleration, -MAX_SPEED - speed)
+    scene.steering[i], scene.acceleration[i] = steering, acceleration
+    if steering == 0.0:  # most of traffic, most of the time: no angle to work out
+        scene.x[i] += speed * scene.cos[i] * dt
+        scene.y[i] += speed * scene.sin[i] * dt
+    else:
+        heading = scene.heading[i]
+        slip = math.atan(0.5 * math.tan(steering))
+        scene.x[i] += speed * math.cos(heading + slip) * dt
+        scene.y[i] += speed * math.sin(heading + slip) * dt
+        heading += speed * math.sin(slip) / (LENGTH / 2) * dt
+        scene.heading[i] = heading
+        scene.cos[i], scene.sin[i] = math.cos(heading), math.sin(heading)
+    if scene.impacted[i]:
+        scene.x[i] += scene.impact_x[i]
+        scene.y[i] += scene.impact_y[i]
+        scene.crashed[i] = True
+        scene.impacted[i] = False
+    scene.speed[i] = speed + acceleration * dt
+    locate(scene, lanes, i)
+
+
+@inlined
+def _steer(scene: Record, lanes: np.ndarray, i: int) -> float:
+    """The steering angle that follows the middle of the target lane."""
+    target = scene.target_lane[i]
+    speed = scene.speed[i]
+    ahead = heading_at(lanes[target], scene.along[target, i] + speed * _PURSUIT)
+    lateral = scene.beside[target, i]
+    if lateral == 0.0 and ahead == scene.heading[i]:
+        return 0.0
+    lateral_speed = -_GAIN_LATERAL * lateral
+    approach = math.asin(clip(lateral_speed / not_zero(speed), -1.0, 1.0))
+    reference = ahead + clip(approach, -math.pi / 4, math.pi / 4)
+    rate = _GAIN_HEADING * wrap(reference - scene.heading[i])
+    slip = math.asin(clip(LENGTH / 2 / not_zero(speed) * rate, -1.0, 1.0))
+    return clip(math.atan(2 * math.tan(slip)), -_MAX_STEERING, _MAX_STEERING)
+
+
+@inlined
+def _follow_road(scene: Record, lanes: np.ndarray, roads: np.ndarray, i: int) -> None:
+    """At the end of the target lane, take the next one, along the route if there is one."""
+    current = scene.target_lane[i]
+    longitudinal = scene.along[current, i]
+    if not longitudinal > lanes[current].length - LENGTH / 2:
+        return
+    planned = -1
+    head = scene.route_head[i]
+    if head < ROUTE and lanes[scene.route[head, i]].road == lanes[current].road:
+        head += 1
+        scene.route_head[i] = head
+    if head < ROUTE:
+        road = lanes[scene.route[head, i]].road
+        if roads[road].origin == roads[lanes[current].road].destination:
+            planned = scene.route[head, i]
+    scene.target_lane[i] = lane_after(lanes, roads, current, planned, longitudinal)
+
+
+@inlined
+def speed_index(task: Record, speed: float) -> np.int64:
+    """The target speed closest to a speed (half to even)."""
+    last = task.target_speeds_count - 1
+    slowest = task.target_speeds[0]
+    share = (speed - slowest) / (task.target_speeds[last] - slowest)
+    return np.int64(clip(np.rint(share * last), 0.0, float(last)))
+
+
+@compiled
+def decide(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, action: int) -> None:
+    """The ego's meta-action: another target speed or another target lane."""
+    ego = scene.ego
+    if action in (FASTER, SLOWER):
+        index = speed_index(task, scene.speed[ego]) + (1 if action == FASTER else -1)
+        scene.speed_index = min(max(index, 0), task.target_speeds_count - 1)
+        scene.target_speed[ego] = task.target_speeds[scene.speed_index]
+    _follow_road(scene, lanes, roads, ego)
+    if action in (LEFT, RIGHT):
+        target = scene.target_lane[ego]
+        number = lanes[target].number + (1 if action == RIGHT else -1)
+        road = roads[lanes[target].road]
+        candidate = road.first + min(max(number, 0), road.lanes - 1)
+        if reachable(lanes[candidate], scene.along[candidate, ego], scene.beside[candidate, ego]):
+            scene.target_lane[ego] = candidate
+
+
+@compiled
+def control_ego(scene: Record, lanes: np.ndarray, roads: np.ndarray) -> None:
+    """Follow the target lane at the target speed."""
+    ego = scene.ego
+    _follow_road(scene, lanes, roads, ego)
+    scene.steering[ego] = _steer(scene, lanes, ego)
+    scene.acceleration[ego] = _GAIN_SPEED * (scene.target_speed[ego] - scene.speed[ego])
+
+
+@inlined
+def neighbours(scene: Record, lanes: np.ndarray, i: int, number: int) -> tuple[int, int]:
+    """Who is ahead and who is behind on a lane, by geometry: between two lanes one is on both."""
+    lane = lanes[number]
+    along, beside = scene.along[number], scene.beside[number]
+    here = along[i]
+    front = rear = NOBODY
+    front_at, rear_at = np.inf, -np.inf
+    for j in range(scene.vehicles + scene.obstacles):
+        there = along[j]
+        if j != i and holds(lane, there, beside[j], 1.0):
+            if here <= there:
+                if there <= front_at:
+                    front, front_at = j, there
+            elif there > rear_at:
+                rear, rear_at = j, there
+    return front, rear
+
+
+@inlined
+def _gap_wanted(scene: Record, task: Record, i: int, front: int) -> float:
+    speed = scene.speed[i]
+    cos, sin = scene.cos[i], scene.sin[i]
+    approach = (speed * cos - scene.speed[front] * scene.cos[front]) * cos + (
+        speed * sin - scene.speed[front] * scene.sin[front]
+    ) * sin
+    comfort = -task.comfort_acceleration * task.comfort_braking
+    return task.distance_wanted + speed * TIME_WANTED + speed * approach / (2 * math.sqrt(comfort))
+
+
+@inlined
+def _gap(scene: Record, i: int, other: int) -> float:
+    """The distance along the lane that `i` is on."""
+    lane = scene.lane[i]
+    return scene.along[lane, other] - scene.along[lane, i]
+
+
+@compiled
+def _idm(scene: Record, lanes: np.ndarray, task: Record, judge: int, i: int, front: int) -> float:
+    """The IDM's acceleration of `i` behind `front`, as `judge` with its own exponent sees it."""
+    if i == NOBODY or i >= scene.vehicles:
+        return 0.0
+    target = scene.target_speed[i]
+    if task.idm_speed_limit:
+        target = clip(target, 0.0, lanes[scene.lane[i]].speed_limit)
+    ratio = max(scene.speed[i], 0.0) / abs(not_zero(target))
+    acceleration = task.comfort_acceleration * (1 - ratio ** scene.delta[judge])
+    if front != NOBODY:
+        squeeze = _gap_wanted(scene, task, i, front) / not_zero(_gap(scene, i, front))
+        acceleration -= task.comfort_acceleration * (squeeze * squeeze)
+    return acceleration
+
+
+@compiled
+def _mobil(scene: Record, lanes: np.ndarray, task: Record, i: int, candidate: int) -> bool:
+    """Whether a lane is worth changing to and the one behind there need not brake hard.
+
+    Upstream's politeness is 0, and its rule for routes needs roads of several lanes with routes,
+    which no task has.
+    """
+    ahead, behind = neighbours(scene, lanes, i, candidate)
+    if _idm(scene, lanes, task, i, behind, i) < -CHANGE_BRAKING:
+        return False
+    ahead_now, _ = neighbours(scene, lanes, i, scene.lane[i])
+    gain = _idm(scene, lanes, task, i, i, ahead) - _idm(scene, lanes, task, i, i, ahead_now)
+    return gain >= CHANGE_GAIN
+
+
+@compiled
+def _choose_lane(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, i: int) -> None:
+    lane, target = scene.lane[i], scene.target_lane[i]
+    if lane != target:
+        if lanes[lane].road != lanes[target].road:
+            return
+        for j in range(scene.vehicles):  # give way to whoever is changing to the same lane
+            if j != i and scene.lane[j] != target and scene.target_lane[j] == target:
+                gap = _gap(scene, i, j)
+                if 0 < gap < _gap_wanted(scene, task, i, j):
+                    scene.target_lane[i] = lane
+                    return
+        return
+    if not scene.timer[i] > CHANGE_DELAY:
+        return
+    scene.timer[i] = 0.0
+    road = roads[lanes[lane].road]
+    for candidate in (lane - 1, lane + 1):
+        if (
+            road.first <= candidate < road.first + road.lanes
+            and reachable(lanes[candidate], scene.along[candidate, i], scene.beside[candidate, i])
+            and abs(scene.speed[i]) >= 1
+            and _mobil(scene, lanes, task, i, candidate)
+        ):
+            scene.target_lane[i] = candidate
+
+
+@compiled
+def drive(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, i: int) -> None:
+    """One decision of a vehicle of the traffic."""
+    if scene.crashed[i]:
+        return
+    _follow_road(scene, lanes, roads, i)
+    if scene.changes_lanes[i]:
+        _choose_lane(scene, lanes, roads, task, i)
+    scene.steering[i] = _steer(scene, lanes, i)
+    lane, target = scene.lane[i], scene.target_lane[i]
+    front, _ = neighbours(scene, lanes, i, lane)
+    acceleration = _idm(scene, lanes, task, i, i, front)
+    if lane != target:
+        front, _ = neighbours(scene, lanes, i, target)
+        acceleration = min(acceleration, _idm(scene, lanes, task, i, i, front))
+    scene.acceleration[i] = clip(acceleration, -MAX_ACCELERATION, MAX_ACCELERATION)

@@ -1,0 +1,201 @@
+"""Estimates over seeds, never over episodes: a seed is one number, whatever it was averaged from.
+
+A *stratum* holds one number for each seed of one method on one task. Several strata are several
+tasks: resampling then stays inside each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from policy_inertia.errors import InputError
+
+Statistic = Literal["iqm", "paper"]
+Strata = Sequence[Sequence[float]]
+LEVEL = 0.95
+REPETITIONS = 10_000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure over seeds; a single seed has no interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+    seeds: int  # in the smallest stratum
+    confident: bool = True  # whether low and high are an interval of confidence
+
+    def above(self, other: Estimate) -> bool:
+        """Whether the two intervals are apart, this one on top."""
+        return self.low is not None and other.high is not None and self.low > other.high
+
+
+def iqm(values: np.ndarray) -> np.ndarray:
+    """Interquartile mean along the last axis: a quarter of the values is cut off at either end.
+
+    As elsewhere in the field, a quarter is rounded down: of five seeds the middle three count, and
+    of three all.
+    """
+    n = values.shape[-1]
+    cut = n // 4
+    return np.sort(values, axis=-1)[..., cut : n - cut].mean(axis=-1)
+
+
+def interquartile_mean(
+    strata: Strata, seed: int = 0, repetitions: int = REPETITIONS, level: float = LEVEL
+) -> Estimate:
+    """IQM over all strata together, with a stratified bootstrap percentile interval."""
+    arrays = _arrays(strata)
+    value = float(iqm(np.concatenate(arrays)))
+    rng = np.random.default_rng(seed)
+    drawn = np.concatenate([a[_draws(rng, repetitions, len(a))] for a in arrays], axis=1)
+    return _with_interval(value, iqm(drawn), arrays, level)
+
+
+def mean_and_half_deviation(strata: Strata) -> Estimate:
+    """The paper's: the mean, and half a standard deviation (n - 1) over seeds to either side.
+
+    With several strata both are averaged over them.
+    """
+    arrays = _arrays(strata)
+    value, seeds = float(np.mean([a.mean() for a in arrays])), min(map(len, arrays))
+    if seeds < 2:
+        return Estimate(value, None, None, seeds)
+    half = float(np.mean([a.std(ddof=1) for a in arrays])) / 2
+    return Estimate(value, value - half, value + half, seeds, confident=False)
+
+
+def mean_and_t_interval(values: Sequence[float], level: float = LEVEL) -> Estimate:
+    """The mean of one stratum with Student's interval: no seed is cut off, however bad it is."""
+    from scipy.stats import t
+
+    (array,) = _arrays([values])
+    value, n = float(array.mean()), len(array)
+    if n < 2:
+        return Estimate(value, None, None, n)
+    half = float(t.ppf((1 + level) / 2, n - 1) * array.std(ddof=1) / np.sqrt(n))
+    return Estimate(value, value - half, value + half, n)
+
+
+def estimate(strata: Strata, statistic: Statistic = "iqm", seed: int = 0) -> Estimate:
+    """One of the two above, by name."""
+    if statistic == "iqm":
+        return interquartile_mean(strata, seed)
+    return mean_and_half_deviation(strata)
+
+
+def probability_of_improvement(
+    ours: Strata,
+    theirs: Strata,
+    higher_is_better: bool = True,
+    seed: int = 0,
+    repetitions: int = REPETITIONS,
+    level: float = LEVEL,
+) -> Estimate:
+    """How probably a run of ours is better than a run of theirs on the same task; a tie is half.
+
+    On each task it is Mann and Whitney's U over the number of pairs, and these are averaged over
+    tasks. In the bootstrap both sides are drawn again, apart from each other.
+    """
+    a, b = _arrays(ours), _arrays(theirs)
+    if len(a) != len(b):
+        raise InputError(
+            f"one side has {len(a)} tasks and the other {len(b)}: compare on the same tasks"
+        )
+    rng = np.random.default_rng(seed)
+    values, boots = [], []
+    for x, y in zip(a, b, strict=True):
+        sign = 1 if higher_is_better else -1
+        wins = (np.sign(sign * (x[:, None] - y[None, :])) + 1) / 2
+        # how often each seed was drawn: U of the drawn sample without building its pairs
+        times_x = _counts(rng, repetitions, len(x))
+        times_y = _counts(rng, repetitions, len(y))
+        values.append(wins.mean())
+        boots.append(((times_x @ wins) * times_y).sum(axis=1) / wins.size)
+    return _with_interval(float(np.mean(values)), np.mean(boots, axis=0), a + b, level)
+
+
+def curve(
+    values: np.ndarray, statistic: Statistic = "iqm", seed: int = 0, repetitions: int = 2_000
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tuple[np.ndarray, None, None]:
+    """Centre, low and high at each step of curves (seeds x steps).
+
+    A bootstrap sample draws whole runs, and so the same ones at every step. A step at which any
+    seed has no number has none either.
+    """
+    n = len(values)
+    if statistic == "paper":
+        centre = values.mean(axis=0)
+        if n < 2:
+            return centre, None, None
+        half = values.std(axis=0, ddof=1) / 2
+        return centre, centre - half, centre + half
+    centre = np.where(np.isnan(values).any(axis=0), np.nan, iqm(values.T))
+    if n < 2:
+        return centre, None, None
+    drawn = _draws(np.random.default_rng(seed), repetitions, n)
+    ends = np.full((2, values.shape[1]), np.nan)
+    for t in np.flatnonzero(~np.isnan(centre)):
+        ends[:, t] = np.percentile(iqm(values[:, t][drawn]), _ends(LEVEL))
+    return centre, ends[0], ends[1]
+
+
+def leaders(estimates: Sequence[Estimate | None], higher_is_better: bool) -> list[str]:
+    """For each: "best" where its interval is apart from all others', "tied" where not, else "".
+
+    A tie is everything whose interval reaches into the leader's. Without intervals of confidence,
+    or with fewer than two to compare, nothing is marked.
+    """
+    told = [e for e in estimates if e is not None]
+    if len(told) < 2 or any(e.low is None or not e.confident for e in told):
+        return [""] * len(estimates)
+    sign = 1 if higher_is_better else -1
+    leader = max(told, key=lambda e: sign * e.value)
+
+    def reaches(e: Estimate) -> bool:
+        return not (leader.above(e) if higher_is_better else e.above(leader))
+
+    close = [e is not None and reaches(e) for e in estimates]
+    mark = "best" if sum(close) == 1 else "tied"
+    return [mark if c else "" for c in close]
+
+
+def _arrays(strata: Strata) -> list[np.ndarray]:
+    if not len(strata) or not all(len(s) for s in strata):
+        raise InputError("there is no seed to estimate from: finish at least one run of each task")
+    arrays = [np.asarray(s, float) for s in strata]
+    broken = sum(int((~np.isfinite(a)).sum()) for a in arrays)
+    if broken:
+        of = sum(map(len, arrays))
+        raise InputError(
+            f"{broken} of {of} seeds have no finite number here: leave those runs out or run them "
+            "again; nothing is estimated from what is left"
+        )
+    return arrays
+
+
+def _draws(rng: np.random.Generator, repetitions: int, n: int) -> np.ndarray:
+    return rng.integers(n, size=(repetitions, n))
+
+
+def _counts(rng: np.random.Generator, repetitions: int, n: int) -> np.ndarray:
+    return rng.multinomial(n, np.full(n, 1 / n), repetitions).astype(float)
+
+
+def _ends(level: float) -> list[float]:
+    return [50 * (1 - level), 50 * (1 + level)]
+
+
+def _with_interval(
+    value: float, drawn: np.ndarray, arrays: list[np.ndarray], level: float
+) -> Estimate:
+    seeds = min(map(len, arrays))
+    if seeds < 2:
+        return Estimate(value, None, None, seeds)
+    low, high = np.percentile(drawn, _ends(level))
+    return Estimate(value, float(low), float(high), seeds)

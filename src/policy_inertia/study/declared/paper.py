@@ -1,0 +1,84 @@
+"""The paper's experiments, each as data, and what it should have compared with as well.
+
+The paper does not say for how many steps it trained on Highway. DQN's exploration ends after
+360,000 (1 to 0.1 in steps of 5e-6, an update for every second transition), so we take 400,000.
+"""
+
+from __future__ import annotations
+
+from policy_inertia.study.plan import Experiment, Line, Study, Task
+
+HIGHWAY = {
+    "Lane Change": Task("Lane Change", "policy_inertia/LaneChange-v0"),
+    "Merge": Task("Merge", "policy_inertia/Merge-v0"),
+    "Intersection": Task("Intersection", "policy_inertia/Intersection-v0"),
+    "Two-Way": Task("Two-Way", "policy_inertia/TwoWay-v0"),
+}
+INTERSECTION, TWO_WAY = HIGHWAY["Intersection"], HIGHWAY["Two-Way"]  # Two-Way is the complex one
+SIMPLE = Task(
+    "Two-Way, simple",
+    "policy_inertia/TwoWay-v0",
+    {"env_kwargs": {"config": {"scenario": "simple"}}},
+)
+THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+BASE = ("dqn", "sac", "nsac")
+
+
+def _lines(tasks: tuple[Task, ...], *methods: str) -> tuple[Line, ...]:
+    return tuple(Line(m.upper(), m, task) for task in tasks for m in methods)
+
+
+def _swept(task: Task, setting: str, symbol: str, *values: float) -> tuple[Line, ...]:
+    return tuple(Line(f"{symbol} = {v:g}", "nsac", task, {setting: v}) for v in values)
+
+
+PAPER = Study(
+    "paper",
+    "Addressing Action Oscillations through Learning Policy Inertia: the experiments",
+    (
+        Experiment(
+            "base",
+            "NSAC, SAC and DQN on four Highway tasks",
+            _lines(tuple(HIGHWAY.values()), *BASE),
+            "Figure base_results. Beside the paper's methods, DQN and SAC with a hysteresis "
+            "filter: no learning, one threshold.",
+            hysteresis=THRESHOLDS,
+        ),
+        Experiment(
+            "action-repetition",
+            "Against choosing how long to hold an action",
+            _lines((INTERSECTION, TWO_WAY), *BASE, "dqn-repeat", "sac-repeat"),
+            "Figures repeat_intersection and repeat_two-way: actions may be held for 1, 2, 4 or 8 "
+            "steps.",
+        ),
+        Experiment(
+            "reward-penalty",
+            "Against a price of 0.05 on every switch",
+            _lines((INTERSECTION, TWO_WAY), *BASE, "dqn-ip", "sac-ip", "nsac-ip"),
+            "Figures penalty_intersection and penalty_two-way: trained with the price, evaluated "
+            "without.",
+        ),
+        Experiment(
+            "scenarios",
+            "Simple and complex Two-Way",
+            _lines((SIMPLE, TWO_WAY), *BASE),
+            "Figures simple_scenario and complex_scenario: the complex one has twice the vehicles.",
+        ),
+        Experiment(
+            "mu0",
+            "The lower bound of the inertia",
+            _swept(TWO_WAY, "mu0", "mu0", 0.0, 0.1, 0.3, 0.5),
+            "Figure complex_p0. The paper does not print its values; these are ours.",
+            ablation=True,
+        ),
+        Experiment(
+            "alpha",
+            "The temperature of the mixed policy",
+            _swept(TWO_WAY, "temperature", "alpha", 1e-4, 1e-3, 0.01, 0.1),
+            "Figure almi. The paper does not print its values; these are ours around its 0.01.",
+            ablation=True,
+        ),
+    ),
+    settings={"steps": 400_000, "envs": 16},
+    about="Sampled actions, 20 episodes every 5,000 steps, five seeds, as in the paper.",
+)

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+from policy_inertia.algorithms import losses
+from policy_inertia.algorithms.controllers import prices
+from policy_inertia.networks.perceptron import one_hot
+from policy_inertia.policies.policy import apply_hysteresis
+
+
+def test_one_price_in_five_is_zero_and_the_rest_are_even_in_their_logarithm():
+    u = (np.arange(1000) + 0.5) / 1000
+    x = prices.draw(u, np)
+    assert (x == 0).sum() == 200
+    logs = np.log10(x[x > 0])
+    assert logs.min() == pytest.approx(-2.5, abs=0.01)
+    assert logs.max() == pytest.approx(0, abs=0.01)
+    np.testing.assert_allclose(np.diff(logs), 2.5 / 800, rtol=1e-2)
+
+
+def test_draws_by_hand():
+    # 0.2 is the first positive price, 10^-2.5; 0.6 lies half way up the logarithm, 10^-1.25
+    np.testing.assert_allclose(
+        prices.draw(np.array([0.0, 0.19, 0.2, 0.6, 1.0]), np),
+        [0, 0, 0.0031623, 0.0562341, 1],
+        rtol=1e-5,
+    )
+
+
+def test_places_of_a_minibatch_fill_the_range_and_move_on():
+    first, second = (np.float64(prices.spread(jnp.uint32(i), 64)) for i in (0, 1))
+    for numbers in (first, second):
+        np.testing.assert_allclose(np.diff(np.sort(numbers)), 1 / 64, atol=1e-6)
+        assert 0 <= numbers.min() < numbers.max() < 1
+    np.testing.assert_allclose((second - first) % 1, (5**0.5 - 1) / 2, atol=1e-6)
+
+
+def test_places_stay_even_after_millions_of_updates():
+    numbers = np.sort(prices.spread(jnp.uint32(4_000_000_007), 64))
+    np.testing.assert_allclose(np.diff(numbers), 1 / 64, atol=1e-6)
+    moved = {float(np.sort(prices.spread(jnp.uint32(10**9 + i), 64))[0]) for i in range(20)}
+    assert len(moved) == 20
+
+
+def test_features_by_hand():
+    np.testing.assert_allclose(
+        prices.features(np.array([0.0, 0.09, 1.0]), np),
+        [[0, 0, 0], [np.log(10) / np.log(101), 0.3, 0.09], [1, 1, 1]],
+        rtol=1e-6,
+    )
+
+
+def test_charges_by_hand():
+    previous, action = np.array([0, 0, -1, 2]), np.array([1, 0, 1, 0])
+    # a switch at 0.5: 0.5 * (1 - 0.1); a repetition earns 0.05; a start is free; a switch at 2
+    np.testing.assert_allclose(
+        prices.charge(np.array([0.5, 0.5, 0.5, 2.0]), previous, action, 0.1), [0.45, -0.05, 0, 1.8]
+    )
+
+
+def test_every_action_but_the_last_costs_the_price():
+    u = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], np.float32)
+    q = prices.net(u, 0.5, one_hot(np.array([1, -1]), 3, np))
+    np.testing.assert_allclose(q - [[0.5], [0]], [[0.5, 2.0, 2.5], [1, 2, 3]])
+
+
+def test_best_action_after_its_price_is_hysteresis_with_that_threshold():
+    rng = np.random.default_rng(0)
+    u, prev = rng.normal(0, 1, (500, 4)).astype(np.float32), rng.integers(-1, 4, 500)
+    for tau in (0.0, 0.3, 1.0):
+        ours = prices.net(u, tau, one_hot(prev, 4, np)).argmax(1)
+        np.testing.assert_array_equal(ours, apply_hysteresis(u, prev, u.argmax(1), tau))
+
+
+def test_gate_by_hand():
+    q = np.array([[1.0, 2, 3], [1, 2, 3], [2, 2, 1], [1, 2, 3], [4, 2, 3]], np.float32)
+    core = np.log([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [1, 1, 8]])
+    previous = np.array([1, 1, 1, -1, 1])
+    mu, action = losses.gate(q, core, previous, np)
+    # worse than repeating; better; as good, so repeated; no previous; the core's, not the best
+    np.testing.assert_array_equal(mu, [1, 0, 1, 0, 0])
+    np.testing.assert_array_equal(action, [1, 2, 1, 1, 2])

@@ -1,0 +1,19 @@
+"""Our generator against NumPy's, from the same seed."""
+
+import numpy as np
+import pytest
+
+from policy_inertia.envs.highway.simulator import generator
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**40])
+def test_draws_are_numpys(seed: int) -> None:
+    ours, theirs = generator.seeded(seed), np.random.default_rng(seed)
+    for _ in range(2000):  # the normal's rare branches come up, too
+        assert generator.normal(ours) == theirs.normal()
+        assert generator.uniform(ours, -5.0, 3.0) == theirs.uniform(-5.0, 3.0)
+        assert generator.integers(ours, 3) == theirs.integers(3)
+        assert generator.integers(ours, 1) == theirs.integers(1)
+        expected = theirs.choice(range(4), size=2, replace=False)
+        assert generator.two_of_four(ours) == tuple(expected)
+    assert (ours == generator.words(theirs.bit_generator)).all()

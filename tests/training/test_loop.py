@@ -1,0 +1,187 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from tensorboardX.proto.event_pb2 import Event
+
+from policy_inertia import InputError, Policy, train
+from policy_inertia.settings import RunConfig, settings
+from policy_inertia.training.loop import run
+from policy_inertia.training.run_folder import read_metrics
+from tests.support import probes
+from tests.support.runs import SHORT, contents
+
+
+def test_same_seed_same_bits_and_another_seed_others(tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        train("nsac", "CartPole-v1", tmp_path / name, seed=seed, **SHORT)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    assert contents(tmp_path / "a") != contents(tmp_path / "c")
+
+
+def test_run_folder_holds_what_it_should(tmp_path):
+    out = tmp_path / "run"
+    policy = train("nsac", "CartPole-v1", out, **SHORT)
+    about = json.loads((out / "run.json").read_text())
+    assert RunConfig.from_dict(about["config"]).steps == 2_000
+    assert about["versions"]["jax"] == jax.__version__
+    records = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [r["step"] for r in records] == [0, 504, 1_000, 1_504, 2_000]
+    expected = {
+        "eval/mean_reward",
+        "eval/mean_ep_length",
+        "eval/oscillation_ratio",
+        "eval/switch_mixed_minus_core",
+        "rollout/ep_rew_mean",
+        "rollout/ep_len_mean",
+        "train/mu_mean",
+        "train/mu_under_0.05",
+        "train/mu_over_0.95",
+        "train/n_updates",
+        "train/critic_loss",
+        "train/pic_loss",
+    }
+    assert expected <= records[-1].keys()
+    result = json.loads((out / "result.json").read_text())
+    assert {"sampled", "greedy", "core"} <= result.keys()
+    again = Policy.load(out)
+    obs = np.ones((3, 4), np.float32)
+    np.testing.assert_array_equal(again.probabilities(obs, 0), policy.probabilities(obs, 0))
+    assert tensorboard_tags(out) >= expected | {"time/fps", "time/total_timesteps"}
+
+
+def test_dial_is_looked_at_in_three_places_and_calibrated_at_the_end(tmp_path):
+    policy = train("dial-dqn", "CartPole-v1", tmp_path / "r", **SHORT, calibration_episodes=2)
+    last = json.loads((tmp_path / "r" / "metrics.jsonl").read_text().splitlines()[-1])
+    places = [f"_at_{share}" for share in ("0", "0.1", "1")]
+    expected = {f"dial/{name}{p}" for p in places for name in ("mean_reward", "oscillation_ratio")}
+    assert expected | {"dial/largest_price"} <= last.keys()
+    assert last["dial/largest_price"] == policy.largest_price == 10  # 10 x a reward of 1
+    assert expected <= tensorboard_tags(tmp_path / "r")
+    table = Policy.load(tmp_path / "r").calibration
+    assert table == policy.calibration
+    assert (table.knob, table.episodes) == ("price", 2)
+    settings = [row.setting for row in table.rows]
+    assert settings == sorted(settings)
+    assert settings[0] == 0
+    assert any(x == pytest.approx(10) for x in settings)  # and on, until it hardly switches
+    assert table.rows[-1].oscillation_ratio <= 0.01
+
+
+def tensorboard_tags(out: Path) -> set[str]:
+    import struct
+
+    (path,) = out.glob("events.*")
+    data, at, tags = path.read_bytes(), 0, set()
+    while at < len(data):
+        (size,) = struct.unpack("<Q", data[at : at + 8])
+        event = Event.FromString(data[at + 12 : at + 12 + size])
+        tags |= {value.tag for value in event.summary.value}
+        at += 12 + size + 4
+    return tags
+
+
+def command(out: Path, method: str) -> list[str]:
+    words = f"train {method} CartPole-v1 --steps 6000 --eval-every 400 --eval-episodes 4"
+    words += " --final-episodes 4 --calibration-episodes 2 --checkpoint-seconds 0 --quiet"
+    words += f" --resume --out {out}"
+    return [sys.executable, "-m", "policy_inertia", *words.split()]
+
+
+@pytest.mark.parametrize("method", ["nsac", "dqn-repeat", "dial-sac"])
+def test_killed_run_ends_bit_for_bit_like_one_that_was_not(method, tmp_path):
+    subprocess.run(command(tmp_path / "whole", method), check=True, capture_output=True)
+    killed, kills, before = tmp_path / "killed", 0, 500
+    for delay in (0.0, 0.03, 0.1):  # anywhere between two checkpoints, or inside one
+        process = subprocess.Popen(command(killed, method), stdout=subprocess.DEVNULL)
+        while process.poll() is None and step_of(killed) <= before:
+            time.sleep(0.005)
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        if process.wait() != -signal.SIGKILL:
+            break  # a machine so fast that it was done
+        kills, before = kills + 1, step_of(killed)
+    assert kills >= 1
+    subprocess.run(command(killed, method), check=True, capture_output=True)
+    assert contents(killed) == contents(tmp_path / "whole")
+
+
+def step_of(out: Path) -> int:
+    """The step of the latest checkpoint."""
+    try:
+        return int(json.loads((out / "latest.json").read_text())["checkpoint"].split("-")[1])
+    except FileNotFoundError:
+        return -1
+
+
+def test_finished_run_is_not_run_again_and_can_be_made_longer(tmp_path):
+    train("sac", "CartPole-v1", tmp_path / "run", **SHORT)
+    before = contents(tmp_path / "run")
+    train("sac", "CartPole-v1", tmp_path / "run", resume=True, **SHORT)
+    assert contents(tmp_path / "run") == before
+    train("sac", "CartPole-v1", tmp_path / "run", resume=True, **{**SHORT, "steps": 3_000})
+    train("sac", "CartPole-v1", tmp_path / "long", **{**SHORT, "steps": 3_000})
+    assert contents(tmp_path / "run") == contents(tmp_path / "long")
+
+
+def test_env_that_cannot_be_restored_is_said_and_the_run_goes_on(tmp_path):
+    config = settings("sac", "Lottery", **SHORT, checkpoint_seconds=0)
+    said = []
+    run(config, tmp_path / "r", probes.Lottery, warn=said.append)
+    assert not said
+    longer = settings("sac", "Lottery", **{**SHORT, "steps": 2_500}, checkpoint_seconds=0)
+    run(longer, tmp_path / "r", probes.Lottery, resume=True, warn=said.append)
+    assert "did not come back" in said[0]
+    assert json.loads((tmp_path / "r" / "result.json").read_text())["step"] == 2_504
+
+
+def test_other_versions_are_said_when_a_run_goes_on(tmp_path):
+    config = settings("sac", "CartPole-v1", **SHORT)
+    run(config, tmp_path / "r")
+    path = tmp_path / "r" / "run.json"
+    path.write_text(path.read_text().replace(f'"jax": "{jax.__version__}"', '"jax": "0.0.1"'))
+    said = []
+    run(config, tmp_path / "r", resume=True, warn=said.append)
+    assert f"jax 0.0.1 -> {jax.__version__}" in said[0]
+
+
+@pytest.mark.parametrize("where", ["reward", "observation"])
+def test_nan_from_the_env_ends_the_run_and_keeps_the_checkpoint(where, tmp_path):
+    config = settings("sac", "Broken", **SHORT, checkpoint_seconds=0)
+    with pytest.raises(InputError, match=f"NaN {where}"):
+        run(config, tmp_path / "r", lambda: probes.Broken(where))
+
+
+def test_divergence_is_said(tmp_path):
+    config = settings("sac", "Probe", **SHORT, learning_rate=1e30)
+    with pytest.raises(InputError, match=r"training diverged before step .* learning rate"):
+        run(config, tmp_path / "r", probes.Probe)
+
+
+def test_bad_env_leaves_no_folder_behind(tmp_path):
+    with pytest.raises(InputError, match="Discrete"):
+        train("sac", "Pendulum-v1", tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+
+
+def test_env_is_made_with_its_arguments_in_training_and_in_evaluation(tmp_path):
+    policy = train(
+        "dqn",
+        "tests.support.registered:Wage-v0",
+        tmp_path / "r",
+        steps=200,
+        eval_every=200,
+        env_kwargs={"wage": 2.0},
+        eval_env_kwargs={"wage": 3.0},
+    )
+    record = read_metrics(tmp_path / "r")[-1]
+    assert (record["rollout/ep_rew_mean"], record["eval/mean_reward"]) == (20.0, 30.0)
+    assert policy.env_kwargs == Policy.load(tmp_path / "r").env_kwargs == {"wage": 3.0}
+    with pytest.raises(InputError, match=r"Wage-v0 cannot be made with .*wages"):
+        train("dqn", "tests.support.registered:Wage-v0", tmp_path / "s", env_kwargs={"wages": 2.0})

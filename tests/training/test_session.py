@@ -1,0 +1,108 @@
+"""What a session learns and how it counts; runs on disk are in test_training."""
+
+import numpy as np
+import pytest
+
+from policy_inertia import Policy, evaluate
+from policy_inertia.settings import settings
+from policy_inertia.training.session import Session
+from tests.support import probes
+
+FAST = {"learning_rate": 3e-3, "target_rate": 0.05}
+NESTED = {**FAST, "pic_learning_rate": 3e-3, "core": FAST}
+
+
+def learn(method: str, env, steps: int, **changes) -> Policy:
+    session = Session(settings(method, "probe", learning_starts=200, **changes), env)
+    while session.step < steps:
+        session.advance()
+    return session.policy()
+
+
+# probe environments: each can be solved by one thing only ---------------------------------------
+
+
+def test_inertia_is_high_where_repeating_is_optimal():
+    policy = learn("nsac", probes.Repeat, 6_000, **NESTED)
+    assert policy.inertia(np.zeros((2, 1)), [0, 1]).min() > 0.9
+    assert evaluate(policy, probes.Repeat, 20).summary()["oscillation_ratio"] < 0.05
+
+
+def test_inertia_is_low_where_switching_is_optimal():
+    policy = learn("nsac", probes.Switch, 6_000, **NESTED)
+    assert policy.inertia(np.zeros((2, 1)), [0, 1]).max() < 0.1
+
+
+def test_inertia_depends_on_the_state_where_both_are_needed():
+    policy = learn("nsac", probes.Both, 8_000, **NESTED)
+    lights = np.array([[1.0], [1.0], [-1.0], [-1.0]])
+    mu = policy.inertia(lights, [0, 1, 0, 1])
+    assert mu[:2].min() > 0.9
+    assert mu[2:].max() < 0.1
+
+
+@pytest.mark.parametrize(("env", "worth"), [(probes.TimeLimit, 2.0), (probes.Death, 1.0)])
+def test_values_go_on_through_a_time_limit_and_end_at_death(env, worth):
+    policy = learn(
+        "dqn", env, 4_000, gamma=0.5, learning_rate=3e-3, target_period=20, epsilon_decay=1e-3
+    )
+    q = policy.acting(np.zeros((1, 1), np.float32), np.array([-1])).scores
+    np.testing.assert_allclose(q, worth, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("method", "changes"),
+    [
+        ("dqn", {"learning_rate": 3e-3, "target_period": 20, "epsilon_decay": 1e-3}),
+        ("sac", FAST),
+        ("nsac", NESTED),
+        ("ndqn", {**NESTED, "core": {"learning_rate": 3e-3, "target_period": 20}}),
+        ("dqn-repeat", {"learning_rate": 3e-3, "target_period": 20, "epsilon_decay": 1e-3}),
+    ],
+)
+def test_delayed_reward_is_found(method, changes):
+    policy = learn(method, probes.Delayed, 4_000, **changes)
+    assert evaluate(policy, probes.Delayed, 20, deterministic=True).summary()["return"] == 1
+
+
+def test_penalty_teaches_not_to_switch_and_is_not_part_of_evaluation():
+    policy = learn("sac", probes.Probe, 3_000, penalty=0.5, **FAST, temperature=0.01)
+    figures = evaluate(policy, probes.Probe, 20, deterministic=True).summary()
+    assert figures["oscillation_ratio"] == 0
+    assert figures["return"] == 0
+
+
+# counting ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["sac", "nsac"])
+def test_one_env_and_eight_count_steps_and_updates_alike(method):
+    counts = []
+    for envs in (1, 8):
+        session = Session(settings(method, "CartPole-v1", envs=envs), "CartPole-v1")
+        while session.step < 1_200:
+            session.advance()
+        counts.append((session.step, session.replay.added, session.updates))
+    assert counts[0] == counts[1] == (1_200, 1_200, 100)
+
+
+def test_repetition_counts_primitive_steps_and_updates_by_transitions():
+    session = Session(settings("sac-repeat", "CartPole-v1", learning_starts=100), "CartPole-v1")
+    while session.step < 1_600:
+        session.advance()
+    assert session.step == 1_600
+    assert 1_600 / 8 < session.replay.added < 1_600
+    assert session.updates == sum(t % 2 == 0 for t in range(101, session.replay.added + 1))
+    for k in (1, 2, 4, 8):
+        assert np.isclose(session.replay.state()["discount"], 0.99**k).any()
+
+
+def test_epsilon_follows_the_updates():
+    session = Session(
+        settings("ndqn", "CartPole-v1", learning_starts=0, core={"epsilon_decay": 1e-3}),
+        "CartPole-v1",
+    )
+    assert session.epsilon == 1
+    while session.step < 400:
+        session.advance()
+    assert session.epsilon == pytest.approx(1 - 1e-3 * 200)
