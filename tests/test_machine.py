@@ -1,8 +1,11 @@
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
+
+from policy_inertia import machine
 
 SCRIPT = """
 import os, sys
@@ -32,11 +35,6 @@ def test_gradients_do_not_depend_on_the_number_of_cores():
     )
     assert one == two
     assert len(one) == 41
-
-
-import shutil
-
-from policy_inertia import machine
 
 
 def test_free_memory_is_what_the_kernel_says_is_available(tmp_path, monkeypatch):

@@ -1,0 +1,92 @@
+"""A finite list of actions, counted from 0 inside the library."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from policy_inertia.types import Array
+
+NULL = -1
+"""The null action: there is no previous action at the start of an episode."""
+
+
+@dataclass(frozen=True)
+class Discrete:
+    """`n` actions. Inside the library they are counted from 0; the env counts from `first`."""
+
+    n: int
+    first: int = 0
+
+    kind: ClassVar[str] = "discrete"
+    shape: ClassVar[tuple[int, ...]] = ()
+    dtype: ClassVar[np.dtype] = np.dtype(np.int32)
+
+    @classmethod
+    def from_gym(cls, space: gym.Space) -> Discrete | None:
+        """The same space as Gymnasium describes it; None for another kind of space."""
+        if not isinstance(space, gym.spaces.Discrete):
+            return None
+        return cls(int(space.n), int(space.start))
+
+    @property
+    def width(self) -> int:
+        return self.n
+
+    def null(self, n: int) -> np.ndarray:
+        return np.full(n, NULL)
+
+    def is_null(self, actions: Array) -> Array:
+        return actions < 0
+
+    def equal(self, a: Array, b: Array) -> Array:
+        return a == b
+
+    def distance(self, a: Array, b: Array) -> Array:
+        return (a != b).astype(np.float32)
+
+    def encode(self, actions: Array, xp: Any = np) -> Array:
+        """Rows of the identity, and a row of zeros for the null action."""
+        return (actions[..., None] == xp.arange(self.n)).astype(np.float32)
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        return rng.integers(0, self.n, n)
+
+    def to_env(self, actions: np.ndarray) -> np.ndarray:
+        return actions + self.first
+
+    def from_env(self, actions: Any) -> np.ndarray:
+        return np.asarray(actions) - self.first
+
+    def with_repeats(self, repeats: tuple[int, ...]) -> Discrete:
+        """The choices of a policy that also picks for how long to hold its action."""
+        return self if repeats == (1,) else Discrete(self.n * len(repeats))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}
+
+
+class Categorical(NamedTuple):
+    """A distribution over a finite list of actions, as log-probabilities (B, A)."""
+
+    log_pi: Array
+
+    def mode(self) -> np.ndarray:
+        return self.log_pi.argmax(1)
+
+    def sample(self, rng: np.random.Generator) -> np.ndarray:
+        """One action for each row; an action of probability 0 is never drawn."""
+        cumulative = np.exp(self.log_pi).cumsum(axis=1)
+        u = rng.random(len(self.log_pi)) * cumulative[:, -1]
+        return (cumulative <= u[:, None]).sum(axis=1)
+
+    def probability(self, actions: np.ndarray) -> np.ndarray:
+        return np.exp(self.log_pi[np.arange(len(actions)), actions])
+
+
+def split_choice(choice: np.ndarray, repeats: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """A choice from actions x repeats as (action, number of steps to hold it)."""
+    return choice // len(repeats), np.asarray(repeats)[choice % len(repeats)]

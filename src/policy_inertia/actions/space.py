@@ -1,0 +1,73 @@
+"""The interface of an action space and of a distribution over actions.
+
+The training loop, replay, policies and evaluation use these operations only. A new kind of action
+is one file beside `discrete.py` and one row in `kinds.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from policy_inertia.types import Array
+
+
+class ActionSpace(Protocol):
+    """A set of actions and what can be done with them.
+
+    Actions are arrays with a leading batch axis: `(n, *shape)` of `dtype`. The *null action* stands
+    for "no previous action" at the start of an episode.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one action; `()` for a single number."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of an action's numbers, four bytes wide."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers `encode` gives for one action."""
+
+    def null(self, n: int) -> np.ndarray:
+        """`n` null actions."""
+
+    def is_null(self, actions: Array) -> Array:
+        """Which of the actions are null: `(n,)` booleans."""
+
+    def equal(self, a: Array, b: Array) -> Array:
+        """Which actions are the same: `(n,)` booleans. A null action equals only itself."""
+
+    def distance(self, a: Array, b: Array) -> Array:
+        """How far apart two actions are, from 0 (the same) to 1: `(n,)` floats."""
+
+    def encode(self, actions: Array, xp: Any = np) -> Array:
+        """What a network sees of actions: `(n, width)` float32; zeros for the null action."""
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """`n` uniformly random actions."""
+
+    def to_env(self, actions: np.ndarray) -> np.ndarray:
+        """Actions as the env counts them."""
+
+    def from_env(self, actions: Any) -> np.ndarray:
+        """The inverse of `to_env`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The space as JSON, with its `kind`."""
+
+
+class Distribution(Protocol):
+    """A policy's distribution over actions for a batch of observations."""
+
+    def mode(self) -> np.ndarray:
+        """The most probable action of each row."""
+
+    def sample(self, rng: np.random.Generator) -> np.ndarray:
+        """One action for each row."""
+
+    def probability(self, actions: np.ndarray) -> np.ndarray:
+        """The probability (or density) of one action in each row: `(n,)`."""
