@@ -1,4 +1,4 @@
-"""A run as data: what to train, on what, for how long, and the settings of all of it."""
+"""A run as data: what to train, on which env, for how long, and how settings are read."""
 
 from __future__ import annotations
 
@@ -8,58 +8,59 @@ from typing import Annotated, Any
 
 import tyro
 
-from policy_inertia.algorithms.nested import NestedConfig
+from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.envs.registry import task_of
-from policy_inertia.errors import InputError, refuse_outside
-from policy_inertia.methods import Config, config_from_dict, find_method, override
+from policy_inertia.errors import InputError, nearest, refuse_outside
+from policy_inertia.methods import find_method
+from policy_inertia.presets import Preset, preset_of
 
 
 @dataclass(frozen=True)
 class RunConfig:
     """A whole run as data. `settings(method, env)` fills it with defaults that fit the task."""
 
-    method: Annotated[str, tyro.conf.Suppress]  # on the command line these two are words
+    method: Annotated[str, tyro.conf.Suppress]  # on the command line these two come first
     env: Annotated[str, tyro.conf.Suppress]
-    config: Annotated[Config, tyro.conf.arg(name="")]  # its settings are flags without a prefix
+    config: Annotated[AlgorithmConfig, tyro.conf.arg(name="")]  # its flags have no prefix
     env_kwargs: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
     """The env's own arguments, which `gym.make` takes by name."""
     eval_env_kwargs: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
-    """Those of them that differ in evaluation."""
+    """Env arguments that evaluation overrides."""
     steps: int = 50_000
-    """Primitive environment steps to train for, over all envs together."""
+    """Env steps to train for, counted over all envs together."""
     seed: int = 0
-    """Everything random follows from it: same seed, same bits."""
+    """The seed of everything random: same seed, same bits."""
     envs: int = 8
-    """Environments side by side; the ratio of updates to transitions does not depend on it."""
+    """Envs that run side by side; the ratio of updates to transitions does not depend on it."""
     gamma: float = 0.99
     """Discount factor."""
     batch_size: int = 64
     """Transitions in a minibatch."""
     buffer_size: int = 200_000
-    """Transitions kept for replay."""
+    """Transitions that the replay buffer holds."""
     memory_map: str | None = None
-    """Of pixel tasks: a folder for the replay's frames, which are then in a file instead of in
-    memory."""
+    """For pixel tasks: a folder for the replay buffer's frames, which are then kept in a file
+    instead of in memory."""
     learning_starts: int = 1_000
     """Transitions collected before the first update."""
     repeats: tuple[int, ...] = (1,)
-    """For how many steps an action may be held; more than one makes it part of the choice."""
+    """For how many steps an action may be held; with more than one number the policy chooses."""
     penalty: float = 0.0
-    """Taken from the training reward at each switch; never in evaluation."""
+    """Subtracted from the training reward at each switch; never in evaluation."""
     eval_every: int = 5_000
     """Steps between evaluations."""
     eval_episodes: int = 20
     """Episodes of an evaluation, with sampled actions as in the paper."""
     final_episodes: int = 50
-    """Episodes of the last evaluation, sampled and greedy."""
+    """Episodes of the last evaluation, with sampled and with greedy actions."""
     calibration_episodes: int = 50
-    """Episodes at each setting of a dial, when its table is measured at the end."""
+    """Episodes at each setting of a dial, when it is calibrated at the end."""
     checkpoint_seconds: float = 60.0
     """Seconds between checkpoints; 0 saves at every evaluation."""
 
     def __post_init__(self) -> None:
-        whole = ("steps", "envs", "batch_size", "eval_every", "eval_episodes", "final_episodes")
-        refuse_outside(self, 1, None, *whole, "calibration_episodes")
+        counts = ("steps", "envs", "batch_size", "eval_every", "eval_episodes", "final_episodes")
+        refuse_outside(self, 1, None, *counts, "calibration_episodes")
         refuse_outside(self, 0, None, "learning_starts", "seed", "checkpoint_seconds", "penalty")
         refuse_outside(self, self.envs, None, "buffer_size")
         refuse_outside(self, 0, 1, "gamma")
@@ -67,10 +68,10 @@ class RunConfig:
             raise InputError(
                 f"repeats is {self.repeats}: give different whole numbers of steps, such as 1 2 4 8"
             )
-        if self.repeats != (1,) and isinstance(self.config, NestedConfig):
+        if self.repeats != (1,) and self.config.traits.nested:
             raise InputError(
                 f"repeats is {self.repeats} for {self.method}: a nested method holds its actions "
-                "by its inertia, so leave repeats at 1, or choose dqn-repeat or sac-repeat"
+                "by its controller, so leave repeats at 1, or choose dqn-repeat or sac-repeat"
             )
 
     @property
@@ -79,39 +80,100 @@ class RunConfig:
         return merge(self.env_kwargs, self.eval_env_kwargs)
 
     def to_dict(self) -> dict[str, Any]:
+        """The run as JSON."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> RunConfig:
+        """The inverse of `to_dict`."""
         return config_from_dict(settings(values["method"], values["env"]), values)
 
 
+def settings(name: str, env: str, **changes: Any) -> RunConfig:
+    """Fill in a run: the method's row, the task's preset, then `changes`.
+
+    Args:
+        name: A method from `METHODS`.
+        env: A Gymnasium id.
+        changes: Settings of the run (`steps=...`) or of the method's own config (`mu0=...`); the
+            core of a nested method is changed with `core={...}`.
+    """
+    row, task = find_method(name), task_of(env)
+    config = RunConfig(name, env, row.config, repeats=row.repeats, penalty=row.penalty)
+    config = override(config, preset_of(env, task.family))
+    config = dataclasses.replace(config, eval_env_kwargs=task.eval_env_kwargs)
+    own = {field.name for field in dataclasses.fields(RunConfig)}
+    of_method = {name: value for name, value in changes.items() if name not in own}
+    if of_method:
+        changes = {"config": config_from_dict(config.config, of_method), **changes}
+    return config_from_dict(config, {k: v for k, v in changes.items() if k not in of_method})
+
+
 def merge(values: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """`values` with `changes` on top; dicts in them are merged in the same way."""
-    both = {k: v for k, v in values.items() if isinstance(v, dict)}
+    """Put `changes` on top of `values`; tables inside them are merged in the same way."""
+    inner = {k: v for k, v in values.items() if isinstance(v, dict)}
     return {
         **values,
         **{
-            k: merge(both[k], v) if k in both and isinstance(v, dict) else v
+            k: merge(inner[k], v) if k in inner and isinstance(v, dict) else v
             for k, v in changes.items()
         },
     }
 
 
-def settings(name: str, env: str, **changes: Any) -> RunConfig:
-    """The run that `name` on `env` means: the method's row, the task's settings, then `changes`.
+def override(config: Any, preset: Preset) -> Any:
+    """Apply a preset to a config and to the configs inside it, by the names of their classes."""
+    changes: dict[str, Any] = {}
+    for kind in reversed(type(config).__mro__):
+        changes |= preset.get(kind.__name__, {})
+    for setting in dataclasses.fields(config):
+        value = getattr(config, setting.name)
+        if dataclasses.is_dataclass(value):
+            changes[setting.name] = override(value, preset)
+    return dataclasses.replace(config, **changes)
 
-    A change may be of the run (`steps=...`) or of the method's own config (`mu0=...`); the core of
-    a nested method is changed with `core={...}`.
+
+def config_from_dict(template: Any, values: dict[str, Any]) -> Any:
+    """The inverse of `dataclasses.asdict`.
+
+    Args:
+        template: A config whose fields give the types; fields without a value keep theirs.
+        values: The settings, as read from JSON or TOML.
+
+    Raises:
+        InputError: A setting does not exist or has the wrong type.
     """
-    row = find_method(name)
-    task = task_of(env)
-    config = override(
-        RunConfig(name, env, row.config, repeats=row.repeats, penalty=row.penalty), task.settings
-    )
-    config = dataclasses.replace(config, eval_env_kwargs=task.eval_env_kwargs)
-    own = {field.name for field in dataclasses.fields(RunConfig)} - {"config"}
-    of_method = {k: v for k, v in changes.items() if k not in own | {"config"}}
-    if of_method:
-        changes = {"config": config_from_dict(config.config, of_method), **changes}
-    return config_from_dict(config, {k: v for k, v in changes.items() if k not in of_method})
+    fields = dataclasses.fields(template)
+    known = {setting.name: getattr(template, setting.name) for setting in fields}
+    for name in values:
+        if name not in known:
+            raise InputError(
+                f"'{name}' is no setting of {type(template).__name__}{nearest(name, known)}"
+            )
+    optional = {setting.name for setting in fields if "None" in str(setting.type)}
+    changes = {
+        name: None if value is None and name in optional else _converted(name, known[name], value)
+        for name, value in values.items()
+    }
+    return dataclasses.replace(template, **changes)
+
+
+def _converted(name: str, like: Any, value: Any) -> Any:
+    """Convert a value read from JSON or TOML to the type of `like`."""
+    if dataclasses.is_dataclass(like) and isinstance(value, dict):
+        return config_from_dict(like, value)
+    if dataclasses.is_dataclass(like) and isinstance(value, type(like)):
+        return value
+    if isinstance(like, tuple) and isinstance(value, list | tuple):
+        return tuple(_converted(name, like[0], item) for item in value) if like else tuple(value)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(like, bool) or not isinstance(like, int | float):
+        fits = like is None or isinstance(value, type(like))
+    else:
+        fits = number and (isinstance(like, float) or float(value).is_integer())
+        value = int(value) if fits and isinstance(like, int) else value
+    if not fits:
+        names = {int: "a whole number", float: "a number", bool: "true or false", dict: "a table"}
+        expected = names.get(type(like), f"of the kind of {like!r}")
+        raise InputError(f"{name} is {value!r}: it must be {expected}")
+    return value

@@ -1,19 +1,22 @@
-"""The few types that every layer shares; no behaviour beyond validation lives here."""
+"""The few data types that every layer shares."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from policy_inertia.actions.space import ActionSpace
 
 Array = Any  # a NumPy or a JAX array: the same functions serve both
 Tree = Any  # a pytree of arrays
 
 
 class Transition(NamedTuple):
-    """One decision and what came of it, or a batch of them.
+    """One decision and its outcome, or a batch of them.
 
-    `prev_action` is -1 at an episode's start. `discount` is `gamma**k * (1 - terminated)` for a
-    decision held for k primitive steps, so that time limits and repetition need no branch in any
-    learner: a truncated episode keeps its discount and bootstraps.
+    `prev_action` is the null action at an episode's start. `discount` is
+    `gamma**k * (1 - terminated)` for a decision held for k primitive steps. So time limits and
+    repetition need no branch in any learner: a truncated episode keeps its discount and bootstraps.
     """
 
     obs: Array
@@ -25,9 +28,12 @@ class Transition(NamedTuple):
 
 
 class Spec(NamedTuple):
-    """The sizes that a learner needs to know of a task."""
+    """The sizes of a task that a learner needs to know."""
 
     obs_dim: int
-    n_actions: int
-    aside: int = 0  # of obs_dim, the last numbers: a frozen core's answers, which no network sees
-    image: tuple[int, int, int] | None = None  # pixels: channels, height, width
+    actions: ActionSpace
+    core_outputs: int = 0
+    """How many of the last numbers of an observation are a frozen core's outputs: networks do not
+    see them."""
+    image: tuple[int, int, int] | None = None
+    """Channels, height and width, where observations are pixels."""

@@ -61,6 +61,9 @@ class Discrete:
     def from_env(self, actions: Any) -> np.ndarray:
         return np.asarray(actions) - self.first
 
+    def to_vector_env(self, actions: np.ndarray) -> list[int]:
+        return (actions + self.first).tolist()  # envs check Python's integers faster
+
     def with_repeats(self, repeats: tuple[int, ...]) -> Discrete:
         """The choices of a policy that also picks for how long to hold its action."""
         return self if repeats == (1,) else Discrete(self.n * len(repeats))

@@ -56,6 +56,9 @@ class ActionSpace(Protocol):
     def from_env(self, actions: Any) -> np.ndarray:
         """The inverse of `to_env`."""
 
+    def to_vector_env(self, actions: np.ndarray) -> Any:
+        """Actions in the form that a vector env steps fastest with."""
+
     def to_dict(self) -> dict[str, Any]:
         """The space as JSON, with its `kind`."""
 
@@ -71,3 +74,10 @@ class Distribution(Protocol):
 
     def probability(self, actions: np.ndarray) -> np.ndarray:
         """The probability (or density) of one action in each row: `(n,)`."""
+
+
+def select(mask: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Take `a`'s actions where the mask `(n,)` is true and `b`'s elsewhere."""
+    if np.ndim(a) > 1:
+        mask = mask.reshape(-1, *(1,) * (np.ndim(a) - 1))
+    return np.where(mask, a, b)

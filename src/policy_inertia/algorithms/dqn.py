@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax import numpy as jnp
 
+from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import losses
-from policy_inertia.algorithms.interface import Acting, Algorithm, Updated, adam, descend, plain
+from policy_inertia.algorithms.interface import (
+    Acting,
+    Algorithm,
+    AlgorithmConfig,
+    Traits,
+    Updated,
+    plain,
+    sampling,
+)
+from policy_inertia.algorithms.learning import adam, descend
 from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.networks.perceptron import Network
 from policy_inertia.types import Array, Spec, Transition, Tree
 
 
 @dataclass(frozen=True)
-class DQNConfig:
+class DQNConfig(AlgorithmConfig):
     """Settings of DQN; the defaults are the paper's for Highway."""
 
     learning_rate: float = 3e-4
@@ -33,14 +43,21 @@ class DQNConfig:
     epsilon_final: float = 0.1
     """Where epsilon stays."""
     huber: float | None = None
-    """The size of an error of Q from which its loss grows linearly, not as its square; None: never,
-    as in the paper's equations. The smaller, the calmer, and the less a rare disaster counts."""
+    """The loss of an error of Q above this size grows linearly, not as its square; None: never, as
+    in the paper. Smaller is more stable but gives rare crashes less weight."""
 
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "epsilon_decay")
         refuse_outside(self, 1, None, "hidden", "train_interval", "target_period")
         refuse_outside(self, 0, 1, "epsilon_final")
         refuse_huber(self.huber)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(scores="values", deterministic=True)
+
+    def build(self, spec: Spec) -> Algorithm:
+        return dqn(self, spec)
 
 
 class DQNState(NamedTuple):
@@ -53,7 +70,7 @@ class DQNState(NamedTuple):
 def dqn(config: DQNConfig, spec: Spec) -> Algorithm:
     """DQN, alone or as the core of a nested algorithm (its policy is then the greedy one)."""
     optimiser = adam(config.learning_rate)
-    network = Network(spec, config.hidden, spec.n_actions)
+    network = Network(spec, config.hidden, spec.actions.width)
 
     def init(rng: np.random.Generator) -> DQNState:
         critic = network.init(rng)
@@ -74,15 +91,20 @@ def dqn(config: DQNConfig, spec: Spec) -> Algorithm:
         updates = state.updates + 1
         replace = updates % config.target_period == 0
         new_target = jax.tree.map(lambda t, c: jnp.where(replace, c, t), state.target, critic)
-        return DQNState(critic, new_target, optimiser_state, updates), {"loss": value}, None
+        return Updated(DQNState(critic, new_target, optimiser_state, updates), {"loss": value})
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
         q = network(params, obs, xp=xp)
-        return plain(losses.log_greedy(q, xp), q)
+        return plain(Categorical(losses.log_greedy(q, xp)), q)
 
-    def exploration(updates: int) -> float:
+    def epsilon(updates: int) -> float:
         return max(config.epsilon_final, 1.0 - config.epsilon_decay * updates)
 
     return Algorithm(
-        init, update, lambda state: state.critic, apply, exploration, (config.train_interval,)
+        init,
+        update,
+        lambda state: state.critic,
+        apply,
+        (config.train_interval,),
+        replace(sampling(apply, spec.actions), epsilon=epsilon),
     )

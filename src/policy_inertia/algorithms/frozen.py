@@ -1,8 +1,8 @@
-"""A frozen core: somebody's policy, with nothing to learn.
+"""A frozen core: a policy that somebody else trained, with nothing to learn.
 
-What it says comes with the observation, whose last numbers (`Spec.aside`) are its log-probabilities
-and scores, put there by `Consulted` spaces when the env gave it. So they are stored with every
-transition, and the learner never calls the core.
+Its outputs come with the observation: the last numbers of each observation (`Spec.core_outputs`)
+are the core's log-probabilities and scores. They are computed once, when the env gives the
+observation, and stored with every transition, so the learner never calls the core.
 """
 
 from __future__ import annotations
@@ -13,25 +13,41 @@ from typing import Any
 import numpy as np
 from jax import numpy as jnp
 
-from policy_inertia.algorithms.interface import Acting, Algorithm, Updated, no_exploration, plain
+from policy_inertia.actions.discrete import Categorical
+from policy_inertia.algorithms.interface import (
+    Acting,
+    Algorithm,
+    AlgorithmConfig,
+    Traits,
+    Updated,
+    plain,
+    sampling,
+)
 from policy_inertia.errors import InputError
 from policy_inertia.types import Array, Spec, Transition, Tree
 
 
 @dataclass(frozen=True)
-class FrozenConfig:
-    """Which policy it is; there is nothing to set."""
+class FrozenConfig(AlgorithmConfig):
+    """Which policy the core is; there is nothing to set."""
 
     name: str = ""
-    """What to call it."""
+    """The core's name."""
     answers: str = ""
-    """A digest of its best actions at a few observations: no other core may take its place."""
+    """A digest of the core's best actions at a few observations: it tells one core from another."""
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(scores="values", frozen=True)
+
+    def build(self, spec: Spec) -> Algorithm:
+        return frozen(self, spec)
 
 
 def frozen(config: FrozenConfig, spec: Spec) -> Algorithm:
-    """The core whose answers are the last `2 A` numbers of each observation."""
-    n_actions = spec.n_actions
-    if spec.aside != 2 * n_actions:
+    """Make the core whose outputs are the last `2 A` numbers of each observation."""
+    n_actions = spec.actions.width
+    if spec.core_outputs != 2 * n_actions:
         raise InputError(
             "a frozen core needs a policy that you have: use policy_inertia.smooth(core, env) or "
             "'policy-inertia smooth CORE ENV'"
@@ -41,12 +57,13 @@ def frozen(config: FrozenConfig, spec: Spec) -> Algorithm:
         return ()
 
     def update(state: Tree, batch: Transition, due: Array) -> Updated:
-        return state, {}, None
+        return Updated(state, {})
 
     def acting(state: Tree) -> Tree:
         return state
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
-        return plain(obs[..., -2 * n_actions : -n_actions], obs[..., -n_actions:])
+        log_pi = obs[..., -2 * n_actions : -n_actions]
+        return plain(Categorical(log_pi), obs[..., -n_actions:])
 
-    return Algorithm(init, update, acting, apply, no_exploration, ())
+    return Algorithm(init, update, acting, apply, (), sampling(apply, spec.actions))

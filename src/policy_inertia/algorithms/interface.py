@@ -1,155 +1,214 @@
-"""What an algorithm is: a bundle of pure functions, made by a constructor that closes over them."""
+"""What an algorithm is: settings, a bundle of pure functions, and how it acts while it learns.
+
+The model is Optax's `GradientTransformation`: few fields that all algorithms have, and an extension
+is another type (`Nested`, `Dial`), not an optional field.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
 
-import jax
 import numpy as np
-import optax
 from jax import numpy as jnp
 
-from policy_inertia.algorithms import losses
-from policy_inertia.networks.perceptron import Network
-from policy_inertia.types import Array, Transition, Tree
+from policy_inertia.actions.discrete import Categorical
+from policy_inertia.actions.space import ActionSpace, select
+from policy_inertia.types import Array, Spec, Transition, Tree
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What other layers may ask about an algorithm, instead of looking at its class."""
+
+    scores: Literal["log_probabilities", "values"]
+    """What `Acting.scores` holds, and so the unit of a hysteresis threshold."""
+    deterministic: bool = False
+    """The policy puts all probability on one action, so sampling is the same as being greedy."""
+    nested: bool = False
+    """A controller is wrapped around a core."""
+    frozen: bool = False
+    """The core is a policy that somebody else trained."""
+    dial: bool = False
+    """The price of switching can be set after training."""
+
+
+@dataclass(frozen=True)
+class AlgorithmConfig:
+    """Settings of an algorithm. A subclass is a frozen dataclass with `traits` and `build`."""
+
+    @property
+    def traits(self) -> Traits:
+        """What other layers may ask about this algorithm."""
+        raise NotImplementedError
+
+    def build(self, spec: Spec) -> Algorithm:
+        """Make the algorithm that has these settings, for a task of these sizes."""
+        raise NotImplementedError
+
+    @property
+    def core_config(self) -> AlgorithmConfig:
+        """The settings of the core; these settings themselves where nothing is nested."""
+        return self
+
+    def variants(self) -> list[AlgorithmConfig]:
+        """These settings, and those of every other way to act by the same parameters."""
+        return [self]
 
 
 class Acting(NamedTuple):
-    """What a policy says of a batch of (observation, previous action)."""
+    """A policy's outputs for a batch of (observation, previous action)."""
 
-    log_pi: Array  # (B, A) of the policy that acts: the mixed policy of a nested algorithm
-    log_pi_core: Array  # (B, A) of the core; the same as log_pi where nothing is nested
-    mu: Array  # (B,) the inertia; 0 where nothing is nested or there is no previous action
-    scores: Array  # (B, A) what hysteresis compares: log-probabilities, or Q where they are not
-
-
-class Said(NamedTuple):
-    """What a core said of a minibatch before it was improved, for whoever else wants to know."""
-
-    log_pi: Array  # (B, A) of the observations
-    log_pi_next: Array  # (B, A) of the next ones
+    policy: Categorical
+    """The distribution that acts: the mixed policy of a nested algorithm."""
+    core: Categorical
+    """The core's distribution; the same as `policy` where nothing is nested."""
+    mu: Array
+    """(B,) the inertia; 0 where nothing is nested or there is no previous action."""
+    scores: Array
+    """(B, A) what hysteresis compares: log-probabilities or Q-values."""
 
 
-Updated = tuple[Tree, dict[str, Array], Said | None]
+def plain(policy: Categorical, scores: Array) -> Acting:
+    """The outputs of a policy without a controller: the core is the policy."""
+    return Acting(policy, policy, np.zeros(policy.log_pi.shape[:-1], np.float32), scores)
 
 
-class Algorithm(NamedTuple):
-    """The pure functions that make up an algorithm.
+class CoreOutputs(NamedTuple):
+    """The core's distributions for a minibatch, reused by the outer half of a nested update."""
 
-    init(rng) -> state: all that learning carries along, a pytree.
-    update(state, batch, due) -> (state, losses, said): one update of every part whose entry in
-        `due`, an array of booleans as long as `intervals`, is true. `said` may be None.
-    acting(state) -> params: the part of the state that acting needs.
-    apply(params, obs, prev_action, xp) -> Acting: with `xp` NumPy on the host, JAX in the learner.
-    exploration(updates) -> epsilon: the share of uniformly random actions in training.
-    intervals: each part is updated after every so many transitions (m_core, m).
-    behave(params, obs, prev_action, u) -> log_pi: on the host, how to act in training where that
-        depends on a number `u` in [0, 1) drawn for each episode; None where `apply` says it all.
-    at(params, price) -> params: a dial's, turned to a price of switching; None without a dial.
-    opening(step) -> share: of the episodes that begin at this step, how many are drawn a `u`; in
-        the others, whose `u` is -1, `behave` leaves the acting to the core. None: always all.
-    """
-
-    init: Callable[[np.random.Generator], Tree]
-    update: Callable[[Tree, Transition, Array], Updated]
-    acting: Callable[[Tree], Tree]
-    apply: Callable[..., Acting]
-    exploration: Callable[[int], float]
-    intervals: tuple[int, ...]
-    behave: Callable[..., np.ndarray] | None = None
-    at: Callable[[Tree, Array], Tree] | None = None
-    opening: Callable[[int], float] | None = None
+    now: Categorical
+    """At the observations."""
+    next: Categorical
+    """At the next observations."""
 
 
-def no_exploration(updates: int) -> float:
+class Updated(NamedTuple):
+    """The result of an update."""
+
+    state: Tree
+    losses: dict[str, Array]
+    core_outputs: CoreOutputs | None = None
+    """The outputs of the network before its update, where they were computed anyway."""
+
+
+class Init(Protocol):
+    """Make the state: everything that learning carries along, as a pytree."""
+
+    def __call__(self, rng: np.random.Generator) -> Tree: ...
+
+
+class Update(Protocol):
+    """Update every part whose entry in `due`, as many booleans as `intervals`, is true."""
+
+    def __call__(self, state: Tree, batch: Transition, due: Array) -> Updated: ...
+
+
+class Parameters(Protocol):
+    """Take from the state what acting needs."""
+
+    def __call__(self, state: Tree) -> Tree: ...
+
+
+class Apply(Protocol):
+    """Compute a policy's outputs; with NumPy as `xp` on the host, with JAX in the learner."""
+
+    def __call__(self, params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting: ...
+
+
+class EpisodePolicy(Protocol):
+    """Give the distribution to act by in training; `drawn` is each running episode's number."""
+
+    def __call__(
+        self, params: Tree, obs: np.ndarray, prev_action: np.ndarray, drawn: np.ndarray
+    ) -> Categorical: ...
+
+
+def no_draw(step: int, rng: np.random.Generator) -> float:
+    """Every episode is acted in the same way: no number is drawn."""
+    return 0.0
+
+
+def no_epsilon(updates: int) -> float:
     """Stochastic policies explore by sampling."""
     return 0.0
 
 
-LARGE = 1_000_000
-"""Numbers in a network from which joining them into one vector costs more than it saves."""
+@dataclass(frozen=True)
+class Behaviour:
+    """How an algorithm acts while it learns."""
+
+    policy: EpisodePolicy
+    actions: ActionSpace
+    draw: Callable[[int, np.random.Generator], float] = no_draw
+    """Draw a number for an episode that begins at this step; it decides how the episode is acted,
+    for example at which price of switching."""
+    epsilon: Callable[[int], float] = no_epsilon
+    """The share of uniformly random actions after this many updates."""
+
+    def act(
+        self,
+        params: Tree,
+        obs: np.ndarray,
+        prev_action: np.ndarray,
+        drawn: np.ndarray,
+        updates: int,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Choose one action for each env."""
+        action = self.policy(params, obs, prev_action, drawn).sample(rng)
+        epsilon = self.epsilon(updates)
+        if epsilon > 0:
+            random = self.actions.sample(rng, len(obs))
+            action = select(rng.random(len(obs)) < epsilon, random, action)
+        return action
 
 
-def adam(learning_rate: float) -> optax.GradientTransformation:
-    """Adam with optax's defaults; over one flat vector, one fused loop instead of one per leaf,
-    where a network is not large."""
-    each = optax.adam(learning_rate)
-    joined = optax.flatten(each)
+def sampling(apply: Apply, actions: ActionSpace) -> Behaviour:
+    """Act by sampling from the policy itself."""
 
-    def fitting(tree: Tree) -> optax.GradientTransformation:
-        size = sum(leaf.size for leaf in jax.tree.leaves(tree))
-        return each if size >= LARGE else joined
+    def policy(
+        params: Tree, obs: np.ndarray, prev_action: np.ndarray, drawn: np.ndarray
+    ) -> Categorical:
+        return apply(params, obs, prev_action, np).policy
 
-    return optax.GradientTransformation(
-        lambda params: fitting(params).init(params),
-        lambda gradient, state, params=None: fitting(gradient).update(gradient, state, params),
-    )
+    return Behaviour(policy, actions)
 
 
-def descend(
-    optimiser: optax.GradientTransformation,
-    loss: Callable[[Tree], tuple[Array, Any]],
-    params: Tree,
-    optimiser_state: Tree,
-) -> tuple[Tree, Tree, Array, Any]:
-    """One gradient step on `loss`, which also tells what it has found on its way: the new
-    parameters, the optimiser's state, the loss and what it told."""
-    (value, said), gradient = jax.value_and_grad(loss, has_aux=True)(params)
-    updates, optimiser_state = optimiser.update(gradient, optimiser_state)
-    return optax.apply_updates(params, updates), optimiser_state, value, said
+@dataclass(frozen=True)
+class Algorithm:
+    """The pure functions that make up an algorithm."""
+
+    init: Init
+    update: Update
+    acting: Parameters
+    apply: Apply
+    intervals: tuple[int, ...]
+    """Each part is updated after every so many transitions (the paper's m_core and m)."""
+    behaviour: Behaviour
 
 
-class Critics(NamedTuple):
-    """Twin critics on a leading axis, their targets, and their optimiser's state."""
+@dataclass(frozen=True)
+class Nested(Algorithm):
+    """An algorithm around a core."""
 
-    online: Tree
-    target: Tree
-    optimiser: Tree
-
-
-def init_critics(
-    rng: np.random.Generator, network: Network, optimiser: optax.GradientTransformation
-) -> Critics:
-    """Two different critics, and targets that start as their copies."""
-    online = network.init(rng, twins=2)
-    # copies: a donated state must not hold one buffer twice
-    return Critics(online, jax.tree.map(jnp.copy, online), optimiser.init(online))
+    core_params: Parameters
+    """Take the core's parameters from the nested algorithm's."""
 
 
-def soft_evaluation(
-    critics: Critics,
-    network: Network,
-    optimiser: optax.GradientTransformation,
-    batch: Transition,
-    extra: Array,
-    next_value: Array,
-    rate: float,
-    huber: float | None = None,
-    at_once: bool = False,
-) -> tuple[Critics, Array, Array]:
-    """One step of soft policy evaluation, of the core (J(theta)) as of the mixed policy
-    (J(vartheta)): the new critics, their smaller value now, and the loss.
+@dataclass(frozen=True)
+class Dial(Nested):
+    """A nested algorithm whose price of switching can be set after training."""
 
-    `extra` is what the critics see beside the observation, or None; `next_value` is V of the next
-    one by the targets, which move by `rate`. For `huber` see `losses.bellman_residual`. The value
-    is that after the step, or before it (`at_once`), which the loss has computed.
-    """
-    now = batch.obs, extra
-    y = losses.bellman_target(batch.reward, batch.discount, next_value)
-
-    def residual(online: Tree) -> tuple[Array, Array]:
-        q = network(online, *now)
-        return losses.bellman_residual(q, batch.action, y, huber), q
-
-    online, optimiser_state, loss, q = descend(
-        optimiser, residual, critics.online, critics.optimiser
-    )
-    target = optax.incremental_update(online, critics.target, rate)
-    q = q if at_once else network(online, *now)
-    return Critics(online, target, optimiser_state), q.min(0), loss
-
-
-def plain(log_pi: Array, scores: Array) -> Acting:
-    """Acting without a controller: the core is the policy."""
-    return Acting(log_pi, log_pi, np.zeros(log_pi.shape[:-1], np.float32), scores)
+    at: Callable[[Tree, Array], Tree]
+    """Set the price: one for all rows, or one for each."""
+    price: Callable[[Tree], Array]
+    """The price that is set."""
+    largest_price: Callable[[Tree], Array]
+    """The largest price that was learned."""
+    modes: Callable[[Tree], list[tuple[AlgorithmConfig, Tree]]]
+    """The ways to act with what was learned, each as settings and parameters; calibration keeps
+    the best."""
+    mode: Callable[[Tree], str]
+    """How it acts now, in a few words."""

@@ -9,18 +9,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax import numpy as jnp
 
+from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.interface import (
     Acting,
     Algorithm,
-    Critics,
-    Said,
+    AlgorithmConfig,
+    CoreOutputs,
+    Traits,
     Updated,
+    plain,
+    sampling,
+)
+from policy_inertia.algorithms.learning import (
+    Critics,
     adam,
     descend,
     init_critics,
-    no_exploration,
-    plain,
     soft_evaluation,
 )
 from policy_inertia.errors import refuse_huber, refuse_outside
@@ -29,7 +34,7 @@ from policy_inertia.types import Array, Spec, Transition, Tree
 
 
 @dataclass(frozen=True)
-class SACConfig:
+class SACConfig(AlgorithmConfig):
     """Settings of discrete SAC; the defaults are the paper's for Highway."""
 
     learning_rate: float = 3e-4
@@ -41,23 +46,30 @@ class SACConfig:
     target_rate: float = 0.002
     """Share of the critics that moves into their targets at each update (sigma_core)."""
     temperature: float = 0.1
-    """Weight of the entropy (alpha_core); where it starts if it is automatic."""
+    """Weight of the entropy (alpha_core); its first value if it is learned."""
     auto_temperature: bool = False
     """Learn the temperature so that the entropy stays at the target."""
     target_entropy_ratio: float = 0.5
     """The target entropy as a share of the largest, log |A|; only for auto_temperature."""
     huber: float | None = None
-    """The size of an error of Q from which its loss grows linearly, not as its square; None: never,
-    as in the paper's equations. The smaller, the calmer, and the less a rare disaster counts."""
+    """The loss of an error of Q above this size grows linearly, not as its square; None: never, as
+    in the paper. Smaller is more stable but gives rare crashes less weight."""
     at_once: bool = False
-    """Compute all losses before the first step, as many implementations do, and not each with what
-    has just been improved, as the paper: cheaper where the networks are large."""
+    """Compute every loss from the parameters before this update, as many implementations do,
+    instead of one after the other, as the paper does; faster for large networks."""
 
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "temperature")
         refuse_outside(self, 1, None, "hidden", "train_interval")
         refuse_outside(self, 0, 1, "target_rate", "target_entropy_ratio")
         refuse_huber(self.huber)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(scores="log_probabilities")
+
+    def build(self, spec: Spec) -> Algorithm:
+        return sac(self, spec)
 
 
 class SACState(NamedTuple):
@@ -71,8 +83,8 @@ class SACState(NamedTuple):
 def sac(config: SACConfig, spec: Spec) -> Algorithm:
     """Discrete SAC, alone or as the core of a nested algorithm."""
     optimiser = adam(config.learning_rate)
-    target_entropy = config.target_entropy_ratio * math.log(spec.n_actions)
-    network = Network(spec, config.hidden, spec.n_actions)
+    target_entropy = config.target_entropy_ratio * math.log(spec.actions.width)
+    network = Network(spec, config.hidden, spec.actions.width)
 
     def init(rng: np.random.Generator) -> SACState:
         actor, critics = network.init(rng), init_critics(rng, network, optimiser)
@@ -103,7 +115,7 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
         actor, actor_optimiser, loss, log_pi = descend(
             optimiser, actor_loss, state.actor, state.actor_optimiser
         )
-        said = Said(log_pi, log_pi_next)
+        outputs = CoreOutputs(Categorical(log_pi), Categorical(log_pi_next))
         state = state._replace(actor=actor, critics=critics, actor_optimiser=actor_optimiser)
         report = {"critic_loss": critic_loss, "actor_loss": loss}
         if config.auto_temperature:
@@ -120,12 +132,17 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
             )
             report["ent_coef"] = jnp.exp(log_alpha)
             state = state._replace(log_alpha=log_alpha, alpha_optimiser=alpha_optimiser)
-        return state, report, said
+        return Updated(state, report, outputs)
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
         log_pi = log_softmax(network(params, obs, xp=xp), xp)
-        return plain(log_pi, log_pi)
+        return plain(Categorical(log_pi), log_pi)
 
     return Algorithm(
-        init, update, lambda state: state.actor, apply, no_exploration, (config.train_interval,)
+        init,
+        update,
+        lambda state: state.actor,
+        apply,
+        (config.train_interval,),
+        sampling(apply, spec.actions),
     )

@@ -1,56 +1,56 @@
-"""What lies between an agent's decisions and an env's steps: repetition and the switch penalty.
+"""From an agent's decisions to an env's steps: repetition and the penalty of a switch.
 
-Both are data (`repeats`, `penalty`); with `repeats=(1,)` and `penalty=0` every step is a decision.
+Both are data (`repeats`, `penalty`). With `repeats=(1,)` and `penalty=0` every step is a decision.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from policy_inertia.actions.discrete import split_choice
+from policy_inertia.actions.space import ActionSpace, select
 from policy_inertia.types import Transition
 
 
-def split(choice: np.ndarray, repeats: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """A choice from A x repeats as (action, number of steps to hold it)."""
-    return choice // len(repeats), np.asarray(repeats)[choice % len(repeats)]
-
-
 class Decisions:
-    """Turns N envs' primitive steps into transitions between decisions.
+    """Turns the primitive steps of N envs into transitions between decisions.
 
     A decision held for k steps is one transition with reward sum_i gamma^i r_i and discount
-    gamma^k; one cut short by the episode's end has fewer steps. The penalty is taken from the
-    reward of each primitive step whose action differs from the one before it in its episode.
+    gamma^k; a decision that the episode's end cuts short has fewer steps. The penalty is subtracted
+    from the reward of each primitive step whose action differs from the previous one.
     """
 
     def __init__(
         self,
         obs: np.ndarray,
+        actions: ActionSpace,
         gamma: float,
         repeats: tuple[int, ...] = (1,),
         penalty: float = 0.0,
     ) -> None:
         n = len(obs)
-        self.gamma, self.repeats, self.penalty = gamma, repeats, penalty
-        self.prev_choice = np.full(n, -1)  # of the decision before this one
-        self.prev_action = np.full(n, -1)  # of the primitive step before this one
-        self.choice = np.zeros(n, np.int64)
-        self.remaining = np.zeros(n, np.int64)
+        self.actions, self.gamma, self.repeats, self.penalty = actions, gamma, repeats, penalty
+        self.prev_choice = actions.null(n)  # of the previous decision
+        self.prev_action = actions.null(n)  # of the previous primitive step
+        self.choice = actions.null(n)
+        self.remaining = np.zeros(n, np.int64)  # steps for which the action is still held
         self.reward = np.zeros(n)
         self.discount = np.ones(n)
         self.over = np.zeros(n, bool)  # whether the last step ended a decision
         self.obs = np.zeros_like(obs)
 
     def begin(self, choice: np.ndarray, obs: np.ndarray) -> np.ndarray:
-        """Take up `choice` wherever the last decision is over; the primitive actions to take."""
+        """Start a decision wherever the last one is over; return the primitive actions."""
         idle = self.remaining == 0
-        action, hold = split(choice, self.repeats)
-        self.choice = np.where(idle, choice, self.choice)
+        action, hold = choice, np.ones(len(choice), np.int64)
+        if self.repeats != (1,):
+            action, hold = split_choice(choice, self.repeats)
+        self.choice = select(idle, choice, self.choice)
         self.remaining = np.where(idle, hold, self.remaining)
         self.reward[idle] = 0
         self.discount[idle] = 1
         self.obs[idle] = obs[idle]
-        return np.where(idle, action, self.prev_action)
+        return select(idle, action, self.prev_action)
 
     def end(
         self,
@@ -60,9 +60,10 @@ class Decisions:
         terminated: np.ndarray,
         truncated: np.ndarray,
     ) -> Transition:
-        """Account for one primitive step; the transitions of the decisions that it ended."""
+        """Add one primitive step; return the transitions of the decisions that it ended."""
         if self.penalty:
-            switched = (self.prev_action >= 0) & (action != self.prev_action)
+            same = self.actions.equal(action, self.prev_action)
+            switched = ~self.actions.is_null(self.prev_action) & ~same
             reward = reward - self.penalty * switched
         self.reward += self.discount * reward
         self.discount *= self.gamma
@@ -77,14 +78,18 @@ class Decisions:
             discount=(self.discount * ~terminated)[over],
             next_obs=next_obs[over],
         )
+        null = self.actions.null(len(done))
         self.remaining[done] = 0
-        self.prev_choice = np.where(over, np.where(done, -1, self.choice), self.prev_choice)
-        self.prev_action = np.where(done, -1, action)
+        next_choice = select(done, null, self.choice)
+        self.prev_choice = select(over, next_choice, self.prev_choice)
+        self.prev_action = select(done, null, action)
         return transitions
 
     def state(self) -> dict[str, np.ndarray]:
+        """Everything needed to continue, as named arrays."""
         return {k: v.copy() for k, v in vars(self).items() if isinstance(v, np.ndarray)}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Return to a saved `state`."""
         for name, value in state.items():
             setattr(self, name, value.copy())

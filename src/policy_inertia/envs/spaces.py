@@ -9,62 +9,70 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.actions import kinds
+from policy_inertia.actions.space import ActionSpace
 from policy_inertia.errors import InputError
 from policy_inertia.types import Array, Spec
 
-SMALLEST = 36  # pixels: of less, the convolutions leave nothing
+SMALLEST_IMAGE = 36
+"""Pixels per side: smaller images leave nothing after the convolutions."""
 
 
 @dataclass(frozen=True)
 class Spaces:
-    """One env's spaces, as much of them as a policy must know (and can be written as JSON).
-
-    Inside the library actions are counted from 0; `first_action` is added for the env.
-    """
+    """One env's spaces, as far as a policy must know them; they can be written as JSON."""
 
     obs_shape: tuple[int, ...]
-    n_actions: int
-    first_action: int = 0
-    n_states: int | None = None  # for a Discrete observation space: fed as a one-hot
+    actions: ActionSpace
+    n_states: int | None = None
+    """For a Discrete observation space: its size. Networks see a one-hot."""
     first_state: int = 0
-    pixels: bool = False  # observations are images of bytes: kept as such, and convolved
+    pixels: bool = False
+    """Observations are images of bytes: stored as bytes, and seen through convolutions."""
 
     @classmethod
     def of(cls, observation_space: gym.Space, action_space: gym.Space, name: str) -> Spaces:
-        """Read a single env's spaces; refuse what the method cannot be applied to."""
-        if not isinstance(action_space, gym.spaces.Discrete):
-            raise InputError(
-                f"{name} has the action space {action_space}: policy inertia needs Discrete "
-                "actions, so wrap the env to offer a finite list of actions"
-            )
-        actions = (int(action_space.n), int(action_space.start))
+        """Read the spaces of a single env.
+
+        Args:
+            observation_space: The env's own.
+            action_space: The env's own.
+            name: The env's name in error messages.
+
+        Raises:
+            InputError: One of the spaces is not supported.
+        """
+        actions = kinds.from_gym(action_space, name)
         if isinstance(observation_space, gym.spaces.Discrete):
-            states = (int(observation_space.n), int(observation_space.start))
-            return cls((), *actions, *states)
+            return cls((), actions, int(observation_space.n), int(observation_space.start))
         if isinstance(observation_space, gym.spaces.Box):
             shape = tuple(map(int, observation_space.shape))
-            return cls(shape, *actions, pixels=_are_pixels(shape, observation_space.dtype))
+            return cls(shape, actions, pixels=_are_pixels(shape, observation_space.dtype))
         raise InputError(
             f"{name} has observations of {type(observation_space).__name__}: expected Box or "
             "Discrete, so wrap the env in gymnasium.wrappers.FlattenObservation"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What a file says of the spaces."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(Spaces)}
+        """The spaces as JSON."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(Spaces)}
+        return values | {"actions": self.actions.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Spaces:
-        return cls(**{**values, "obs_shape": tuple(values["obs_shape"])})
+        """The inverse of `to_dict`."""
+        actions = kinds.from_dict(values["actions"])
+        return cls(**{**values, "obs_shape": tuple(values["obs_shape"]), "actions": actions})
 
     @property
     def spec(self) -> Spec:
+        """The sizes that a learner needs to know."""
         size = self.n_states if self.n_states is not None else int(np.prod(self.obs_shape))
-        return Spec(size, self.n_actions, image=self._image)
+        return Spec(size, self.actions, image=self._image)
 
     @property
     def _image(self) -> tuple[int, int, int] | None:
-        """Channels, height and width, where the channels stand first or last in the env."""
+        """Channels, height and width; the env may have its channels first or last."""
         if not self.pixels:
             return None
         a, b, c = self.obs_shape
@@ -72,17 +80,18 @@ class Spaces:
 
     @property
     def channels_last(self) -> bool:
+        """Whether the env's images have their channels last."""
         return self.pixels and self.obs_shape[2] < self.obs_shape[0]
 
     @property
     def dtype(self) -> Any:
-        """Of encoded observations."""
+        """The type of encoded observations."""
         return np.uint8 if self.pixels else np.float32
 
     def encode(self, obs: Array) -> np.ndarray:
-        """A batch of observations as vectors (B, obs_dim), images with their channels first.
+        """Turn a batch of observations into vectors (B, obs_dim), images with channels first.
 
-        float32, or bytes for pixels; always a copy.
+        The result is float32, or bytes for pixels, and always a copy.
         """
         if self.n_states is not None:
             return np.eye(self.n_states, dtype=np.float32)[np.asarray(obs) - self.first_state]
@@ -101,8 +110,8 @@ class Spaces:
 
 
 def _are_pixels(shape: tuple[int, ...], dtype: Any) -> bool:
-    """Whether the convolutions apply: images of bytes, large enough, channels first or last."""
+    """Whether the convolutions apply: large enough images of bytes, channels first or last."""
     if len(shape) != 3 or dtype != np.uint8:
         return False
     small, *sides = sorted(shape)
-    return min(sides) >= SMALLEST and small <= 16 and small in (shape[0], shape[2])
+    return min(sides) >= SMALLEST_IMAGE and small <= 16 and small in (shape[0], shape[2])

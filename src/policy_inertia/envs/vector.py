@@ -1,9 +1,9 @@
 """Gymnasium envs side by side, in which every episode starts from a seed of its own.
 
-Autoreset is switched off: the env returns an episode's true last observation, and the finished envs
-alone are reset, each with the seed that its place and its episode's number give. So an episode does
-not depend on how many envs run beside it, and a vector of envs is restored without its help, by
-resetting each env with its seed and taking the actions of its running episode again.
+Autoreset is switched off: the env returns the true last observation of an episode, and only the
+finished envs are reset. The seed depends on the env's number and the episode's number. So an
+episode does not depend on how many envs run beside it. And a vector of envs can be restored without
+its help: each env is reset with its seed and takes the actions of its running episode again.
 """
 
 from __future__ import annotations
@@ -143,10 +143,7 @@ def episode_seed(*key: int) -> int:
 
 
 class Envs:
-    """N envs; `obs` is what to act on next. `seed_of(i, k)` seeds env i's k-th episode.
-
-    `spaces` may add to the observations; it must otherwise be as the env's own.
-    """
+    """N envs side by side; `obs` is what to act on next."""
 
     def __init__(
         self,
@@ -156,6 +153,15 @@ class Envs:
         kwargs: dict[str, Any] | None = None,
         spaces: Spaces | None = None,
     ) -> None:
+        """Make the envs and start an episode in each.
+
+        Args:
+            env: A Gymnasium id, or a function that makes an env.
+            n: How many envs.
+            seed_of: Gives the seed of env i's k-th episode.
+            kwargs: The env's own arguments.
+            spaces: The env's own spaces, where something is added to the observations.
+        """
         self.name = name_of(env)
         self.vector, own = make_vector(env, n, kwargs)
         self.spaces = spaces or own
@@ -164,21 +170,20 @@ class Envs:
         self.restart()
 
     def restart(self, seed_of: Callable[[int, int], int] | None = None) -> None:
-        """Begin all over, in every env."""
+        """Start all over in every env."""
         self.seed_of = seed_of or self.seed_of
         self.episode = np.full(self.n, -1)
-        self.actions: list[list[int]] = [[] for _ in range(self.n)]  # of each running episode
-        # where an episode goes on with what another left: its actions, and who began with a seed
-        self.earlier: list[list[int]] = [[] for _ in range(self.n)]
+        self.actions: list[list[Any]] = [[] for _ in range(self.n)]  # of each running episode
+        # where an episode goes on from another's end: that one's actions, and its first episode
+        self.earlier: list[list[Any]] = [[] for _ in range(self.n)]
         self.began = self.episode.copy()
         self.obs = np.zeros((self.n, self.spaces.spec.obs_dim), self.spaces.dtype)
         self._reset(np.ones(self.n, bool))
 
     def step(self, actions: np.ndarray) -> Step:
-        """Take one action in each env, and reset those whose episode it ended."""
-        # as a list: envs that check their action are faster with Python's integers
+        """Take one action in each env, and reset the envs whose episode it ended."""
         raw, reward, terminated, truncated, info = self.vector.step(
-            (actions + self.spaces.first_action).tolist()
+            self.spaces.actions.to_vector_env(actions)
         )
         step = Step(
             self.spaces.encode(raw), np.array(reward), terminated.copy(), truncated.copy(), info
@@ -194,7 +199,7 @@ class Envs:
         return step
 
     def _reset(self, mask: np.ndarray, goes_on: np.ndarray | None = None) -> None:
-        """Begin an episode in the masked envs: each from its seed, unless the env `goes_on`."""
+        """Start an episode in the masked envs: each from its seed, unless the env `goes_on`."""
         self.episode[mask] += 1
         seeds: Any = [None] * self.n  # Gymnasium's types know a single seed only
         for i in np.flatnonzero(mask).tolist():
@@ -221,24 +226,27 @@ class Envs:
             )
 
     def state(self) -> dict[str, np.ndarray]:
-        """Enough to come back to this very moment; arrays only."""
+        """Everything needed to return to this moment, as named arrays."""
         taken = [a + b for a, b in zip(self.earlier, self.actions, strict=True)]
+        kind = self.spaces.actions
+        actions = np.array([action for record in taken for action in record], kind.dtype)
         return {
             "episode": self.began.copy(),
-            "lengths": np.array([len(a) for a in taken]),
-            "actions": np.array([x for a in taken for x in a], np.int64),
+            "lengths": np.array([len(record) for record in taken]),
+            "actions": actions.reshape(-1, *kind.shape),
             "obs": self.obs.copy(),
         }
 
     def restore(self, state: dict[str, np.ndarray]) -> bool:
-        """Come back to `state` by taking each running episode's actions again.
+        """Return to a saved `state` by taking each running episode's actions again.
 
-        The envs' episodes are of different lengths, so the shorter ones are started later and all
-        end together. False where the env did not come back to the same observation, since it is not
-        deterministic given its seed: those envs then stand in the episode as they replayed it.
+        The episodes have different lengths: the shorter ones start later, and all end together.
+
+        Returns:
+            False where an env did not come back to the same observation, since it is not
+            deterministic given its seed. Its episode then goes on from where it replayed to.
         """
         lengths, ends = state["lengths"], np.cumsum(state["lengths"])
-        taken = [state["actions"][end - n : end] for n, end in zip(lengths, ends, strict=True)]
         longest = int(lengths.max(initial=0))
         for t in range(longest + 1):
             starting = lengths == longest - t
@@ -248,12 +256,11 @@ class Envs:
             if t == longest:
                 break
             running = lengths >= longest - t
-            actions = [
-                a[t - longest + n] if r else 0
-                for a, n, r in zip(taken, lengths.tolist(), running.tolist(), strict=True)
-            ]
-            self.step(np.array(actions, np.int64))
+            actions = np.zeros((self.n, *state["actions"].shape[1:]), state["actions"].dtype)
+            actions[running] = state["actions"][(ends - longest + t)[running]]
+            self.step(actions)
         return bool(np.array_equal(self.obs, state["obs"]))
 
     def close(self) -> None:
+        """Close the envs."""
         self.vector.close()

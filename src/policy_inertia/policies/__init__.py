@@ -1,1 +1,1 @@
-"""policies."""
+"""Policies: what acts, with its memory, its filters and its file."""

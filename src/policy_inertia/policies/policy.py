@@ -1,56 +1,41 @@
-"""What acts: a trained policy on the host, in Stable-Baselines3's recurrent convention.
-
-The memory that `predict` carries along as its state is the previous action.
-"""
+"""What acts: a trained policy on the host, in Stable-Baselines3's recurrent convention."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import jax
 import numpy as np
 
-from policy_inertia.algorithms.dqn import DQNConfig
-from policy_inertia.algorithms.frozen import FrozenConfig
-from policy_inertia.algorithms.interface import Acting
-from policy_inertia.algorithms.nested import DialConfig, NestedConfig
-from policy_inertia.envs.decisions import split
+from policy_inertia.algorithms.interface import Acting, AlgorithmConfig, Dial, Nested
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
-from policy_inertia.methods import Config, build, config_from_dict, find_method
 from policy_inertia.metrics.calibration_table import Calibration
-from policy_inertia.storage import flatten, read_arrays, unflatten, write_arrays
-from policy_inertia.types import Array, Spec, Tree
-
-if TYPE_CHECKING:
-    from policy_inertia.envs.vector import EnvLike
-    from policy_inertia.interop.onnx_out import Exported
-
-State = tuple[np.ndarray, ...]
-
-
-def sample(log_pi: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """One action for each row of log-probabilities; an action of probability 0 is never drawn."""
-    cumulative = np.exp(log_pi).cumsum(axis=1)
-    u = rng.random(len(log_pi)) * cumulative[:, -1]
-    return (cumulative <= u[:, None]).sum(axis=1)
+from policy_inertia.policies.hysteresis import Hysteresis
+from policy_inertia.policies.memory import PREVIOUS_ACTION, Filter, Hold, State, memory_of
+from policy_inertia.policies.policy_file import (
+    CORE,
+    PolicyParts,
+    choice_spec,
+    read_policy,
+    write_policy,
+)
+from policy_inertia.types import Array, Tree
 
 
 class Policy:
     """A policy over (observation, previous action), ready to act.
 
-    Load one with `Policy.load(path)`; a run folder holds `policy.safetensors` (the last) and
-    `best.safetensors` (the best evaluation).
+    Load one with `Policy.load(path)`. A run folder holds `policy.safetensors` (the last policy) and
+    `best.safetensors` (the policy of the best evaluation).
     """
 
     def __init__(
         self,
         method: str,
-        config: Config,
+        config: AlgorithmConfig,
         spaces: Spaces,
         params: Tree,
         repeats: tuple[int, ...] = (1,),
@@ -59,8 +44,6 @@ class Policy:
         env_kwargs: dict[str, Any] | None = None,
         calibration: Calibration | None = None,
     ) -> None:
-        if hysteresis is not None and not hysteresis >= 0:
-            raise InputError(f"hysteresis is {hysteresis}: give a threshold of 0 or more")
         if hysteresis is not None and repeats != (1,):
             raise InputError(
                 f"{method} holds its actions by itself: put hysteresis around a method "
@@ -70,11 +53,16 @@ class Policy:
         self.repeats, self.hysteresis, self.task = repeats, hysteresis, task
         self.env_kwargs = env_kwargs or {}
         self.calibration = calibration
-        self._algorithm = build(config, _choice_spec(spaces, repeats))
+        self.traits = config.traits
+        self.algorithm = config.build(choice_spec(spaces, repeats))
+        self._filters: tuple[Filter, ...] = () if repeats == (1,) else (Hold(repeats),)
+        if hysteresis is not None:
+            self._filters += (Hysteresis(hysteresis),)
+        self.memory = memory_of(spaces.actions, self._filters)
         self._rng = np.random.default_rng()
 
     def seed(self, seed: int) -> None:
-        """Make the sampled actions that follow reproducible."""
+        """Make the actions that are sampled from now on reproducible."""
         self._rng = np.random.default_rng(seed)
 
     def predict(
@@ -86,283 +74,194 @@ class Policy:
     ) -> tuple[np.ndarray, State]:
         """Choose actions for one observation or a batch, as SB3's recurrent policies do.
 
-        Pass the returned state to the next call, and in `episode_start` which envs begin a new
-        episode. `deterministic` takes the most probable action instead of sampling one.
+        Args:
+            observation: One observation, or a batch of them.
+            state: The state that the last call returned; None at the start.
+            episode_start: Which envs start a new episode.
+            deterministic: Take the most probable action instead of sampling one.
+
+        Returns:
+            The actions, as the env counts them, and the state for the next call.
         """
         obs, single = self._batch(observation)
-        n = len(obs)
-        prev = np.full(n, -1) if state is None else np.asarray(state[0]).reshape(n)
-        if episode_start is not None:
-            prev = np.where(np.asarray(episode_start, bool).reshape(n), -1, prev)
-
-        acting = self.acting(obs, prev)
-        choice = acting.log_pi.argmax(1) if deterministic else sample(acting.log_pi, self._rng)
-        if self.repeats != (1,):
-            action, hold = split(choice, self.repeats)
-            remaining = np.zeros(n, int) if state is None else np.asarray(state[1]).reshape(n)
-            idle = (remaining == 0) | (prev < 0)
-            action = np.where(idle, action, prev)
-            state = (action, np.where(idle, hold, remaining) - 1)
-        else:
-            action = choice
-            if self.hysteresis is not None:
-                action = apply_hysteresis(acting.scores, prev, choice, self.hysteresis)
-            state = (action,)
-        action = action + self.spaces.first_action
-        return (action[0] if single else action), state
+        state = self.memory.at(state, len(obs), episode_start)
+        acting = self.acting(obs, state[PREVIOUS_ACTION])
+        action = acting.policy.mode() if deterministic else acting.policy.sample(self._rng)
+        fields: State = {}
+        for rule in self._filters:
+            action, own = rule.step(action, acting.scores, state)
+            fields |= own
+        fields[PREVIOUS_ACTION] = action
+        action = self.spaces.actions.to_env(action)
+        return (action[0] if single else action), fields
 
     def acting(self, obs: np.ndarray, prev_action: np.ndarray) -> Acting:
-        """Everything the policy says of a batch of encoded observations."""
-        return self._algorithm.apply(self.params, obs, prev_action, np)
+        """The policy's outputs for a batch of encoded observations."""
+        return self.algorithm.apply(self.params, obs, prev_action, np)
 
     def probabilities(self, observation: Array, prev_action: Array = -1) -> np.ndarray:
         """pi(.|s, a_prev), Equation (mixed_policy); `prev_action` counts from 0, -1 means none.
 
         For a method that also chooses how long to hold, this is the marginal over its actions.
-        Hysteresis is a rule about what to do with these, and not part of them.
+        Hysteresis acts on these probabilities and is no part of them.
         """
         acting, single = self._query(observation, prev_action)
-        pi = np.exp(acting.log_pi).reshape(len(acting.log_pi), -1, len(self.repeats)).sum(2)
+        pi = self._marginal(acting.policy.log_pi)
         return pi[0] if single else pi
 
     def core_probabilities(self, observation: Array) -> np.ndarray:
-        """pi_core(.|s): what the core alone would do (the same policy where nothing is nested)."""
+        """pi_core(.|s): what the core alone would do; the same policy where nothing is nested."""
         acting, single = self._query(observation, -1)
-        pi = np.exp(acting.log_pi_core).reshape(len(acting.log_pi), -1, len(self.repeats)).sum(2)
+        pi = self._marginal(acting.core.log_pi)
         return pi[0] if single else pi
 
+    def _marginal(self, log_pi: np.ndarray) -> np.ndarray:
+        """Sum the probabilities of an action over the numbers of steps to hold it."""
+        return np.exp(log_pi).reshape(len(log_pi), -1, len(self.repeats)).sum(2)
+
     def inertia(self, observation: Array, prev_action: Array = -1) -> np.ndarray:
-        """mu(s, a_prev); 0 without a previous action, and for methods that have no controller."""
+        """mu(s, a_prev); 0 without a previous action, and for methods without a controller."""
         acting, single = self._query(observation, prev_action)
         return acting.mu[0] if single else acting.mu
 
     @property
     def nested(self) -> bool:
-        """Whether an inertia controller is part of the policy."""
-        return isinstance(self.config, NestedConfig)
+        """Whether a controller is part of the policy."""
+        return self.traits.nested
 
     @property
-    def certain(self) -> bool:
-        """Whether it puts all probability on one action, so that sampling is being greedy."""
-        if isinstance(self.config, DialConfig):
-            return self.config.act != "mu"
-        return isinstance(self.config, DQNConfig)
+    def deterministic(self) -> bool:
+        """Whether all probability is on one action, so that sampling is being greedy."""
+        return self.traits.deterministic
 
     @property
-    def _frozen(self) -> FrozenConfig | None:
-        """Of a policy around somebody's core, which core that is."""
-        config = self.config.core if isinstance(self.config, NestedConfig) else self.config
-        return config if isinstance(config, FrozenConfig) else None
+    def _dial(self) -> Dial | None:
+        return self.algorithm if isinstance(self.algorithm, Dial) else None
 
     @property
     def price(self) -> float | None:
-        """What the dial is set to; None for policies that have none."""
-        return float(self.params.dial.price) if self._algorithm.at else None
+        """The price of switching that the dial is set to; None for policies without a dial."""
+        return float(self._dial.price(self.params)) if self._dial else None
 
     @property
     def largest_price(self) -> float | None:
-        """How far the dial goes: nothing beyond was learned. None for policies that have none."""
-        return float(self.params.dial.largest) if self._algorithm.at else None
+        """The largest price that the dial learned; None for policies without a dial."""
+        return float(self._dial.largest_price(self.params)) if self._dial else None
 
     @property
-    def knob(self) -> str:
-        """What `calibrate` sweeps and `with_budget` sets: the dial's price, or hysteresis."""
-        return "hysteresis" if self.price is None else "price"
+    def setting_name(self) -> str:
+        """What `calibrate` sweeps and `with_budget` sets: "price", or "threshold" (hysteresis)."""
+        return "threshold" if self._dial is None else "price"
+
+    @property
+    def setting(self) -> float | None:
+        """The value of that setting; None for a policy without hysteresis."""
+        return self.hysteresis if self._dial is None else self.price
+
+    @property
+    def parts(self) -> PolicyParts:
+        """The arguments of the constructor."""
+        names = [field.name for field in dataclasses.fields(PolicyParts)]
+        return PolicyParts(**{name: getattr(self, name) for name in names})
 
     def replace(self, **changes: Any) -> Policy:
         """The same policy with other arguments of the constructor."""
-        names = ("method", "config", "spaces", "params", "repeats", "hysteresis", "task")
-        now = {name: getattr(self, name) for name in (*names, "env_kwargs", "calibration")}
-        return Policy(**{**now, **changes})
+        return Policy(**{**vars(self.parts), **changes})
 
     def core(self) -> Policy:
         """The policy without its controller."""
-        if not isinstance(self.config, NestedConfig):
+        if not isinstance(self.algorithm, Nested):
             return self
         return self.replace(
-            method=f"{self.method} (core)",
-            config=self.config.core,
-            params=self.params.core,
+            method=f"{self.method}{CORE}",
+            config=self.config.core_config,
+            params=self.algorithm.core_params(self.params),
             calibration=None,
         )
 
     def with_hysteresis(self, tau: float) -> Policy:
-        """The same policy, which keeps its last action unless a new one is better by `tau`.
+        """The same policy, which repeats its last action unless a new one is better by `tau`.
 
-        "Better" is in log-probability, or in Q for DQN; an action that is as good as the last one
-        plus `tau` is taken. `tau=0` leaves a greedy policy as it is.
+        "Better" is measured in log-probability, or in Q for DQN. A new action that is better by
+        exactly `tau` is taken. `tau=0` leaves a greedy policy as it is.
         """
         return self.replace(hysteresis=tau)
 
     def at(self, price: Array) -> Policy:
         """The same policy with its dial at another price of switching.
 
-        An array gives each row of a batch its own price. Prices beyond the largest that was learned
-        are charged for the decision at hand, and not planned for.
+        Prices beyond the largest that was learned are charged for the decision at hand, but not
+        planned for. Safe in mid-episode: keep passing the same state.
 
-        Between two steps too: the state that `predict` gave goes on with the new policy.
+        Args:
+            price: One price, or one for each row of a batch.
+
+        Raises:
+            InputError: The policy has no dial, or the price is negative.
         """
-        largest = self.largest_price
-        if largest is None or self._algorithm.at is None:
+        if self._dial is None:
             raise InputError(
                 f"{self.method} has no dial: train dial-dqn or dial-sac, or smooth this policy "
                 "with with_hysteresis"
             )
-        end = np.finfo(np.float32).max if self.unbounded else largest * (1 + 1e-6)
-        inside = (np.asarray(price) >= 0) & (np.asarray(price) <= end)
-        if not inside.all():
-            outside = price if np.ndim(price) == 0 else price[~inside][0]
-            reach = "from 0 on" if self.unbounded else f"from 0 to {largest:g}, which it learned"
-            raise InputError(f"the price is {outside}: give one {reach}")
-        return self.replace(params=self._algorithm.at(self.params, price))
+        valid = (np.asarray(price) >= 0) & (np.asarray(price) <= np.finfo(np.float32).max)
+        if not valid.all():
+            wrong = price if np.ndim(price) == 0 else price[~valid][0]
+            raise InputError(f"the price is {wrong}: give a number from 0 on")
+        return self.replace(params=self._dial.at(self.params, price))
 
-    def ways(self) -> list[Policy]:
-        """The ways to act by what a dial has learned, of which `calibrate` keeps the best: `full`
-        where it learned that; a gate that begins an episode, where there is nothing to repeat, with
-        the core's action; and one that begins with what its critics call best, since it will be
-        repeated.
+    def modes(self) -> list[Policy]:
+        """The ways to act by what a dial has learned; `calibrate` keeps the best.
 
-        A frozen core begins: the critics know nothing of what it never does.
+        A policy without a dial has one mode, itself.
         """
-        config, dial = self.config, getattr(self.params, "dial", None)
-        if not isinstance(config, DialConfig) or config.act == "mu" or dial is None:
+        if self._dial is None:
             return [self]
-        free = [self] if config.act == "full" else []
-        config = dataclasses.replace(config, act="gate")
-        params = [self.params._replace(dial=dial._replace(begins=np.float32(b))) for b in (0, 1)]
-        gates = [self.replace(config=config, params=p) for p in params]
-        return [*free, *gates[: 1 if self.spaces.spec.aside else 2]]
+        modes = self._dial.modes(self.params)
+        return [self.replace(config=config, params=params) for config, params in modes]
 
     @property
-    def way(self) -> str:
-        """How a dial acts, in words; nothing for policies that have none."""
-        if self.price is None:
-            return ""
-        assert isinstance(self.config, DialConfig)
-        begins = "its critics begin" if self.params.dial.begins else "the core begins"
-        return {
-            "full": "takes any action",
-            "gate": f"repeats or follows its core, {begins}",
-            "mu": "mixes its core with repetition",
-        }[self.config.act]
+    def mode(self) -> str:
+        """How a dial acts, in a few words; empty for other policies."""
+        return self._dial.mode(self.params) if self._dial else ""
 
-    @property
-    def unbounded(self) -> bool:
-        """Whether its knob can be turned on until it never switches: all but a network's mu can."""
-        return self.largest_price is None or getattr(self.config, "act", None) != "mu"
-
-    def set_to(self, setting: float) -> Policy:
-        """The same policy with its knob at `setting`: a price, or a threshold of hysteresis."""
-        return self.with_hysteresis(setting) if self.price is None else self.at(setting)
-
-    def calibrate(
-        self,
-        env: EnvLike | None = None,
-        episodes: int = 50,
-        seed: int = 0,
-        settings: Sequence[float] | None = None,
-        env_kwargs: dict[str, Any] | None = None,
-    ) -> Policy:
-        """The same policy with a table of its oscillation, return and crash rate by setting.
-
-        Any policy has it: without a dial, hysteresis' threshold is swept. `env` is its task's own
-        by default, with its arguments; the episodes are greedy and their seeds are used for nothing
-        else.
-        """
-        from policy_inertia.calibration.sweep import calibrate
-
-        if env is None:
-            env, env_kwargs = self.task, env_kwargs or self.env_kwargs
-        return calibrate(self, env, episodes, seed, settings, env_kwargs)
+    def with_setting(self, setting: float) -> Policy:
+        """The same policy with its `setting_name` at `setting`: a price, or a threshold."""
+        return self.with_hysteresis(setting) if self._dial is None else self.at(setting)
 
     def with_budget(self, max_oscillation: float) -> Policy:
-        """The same policy, smooth enough: the lowest setting in its calibration from which greedy
-        actions stay within `max_oscillation` switches per step. May be asked again at any step."""
+        """The same policy, smooth enough for a budget by its calibration.
+
+        Takes the lowest setting from which greedy actions stay within the budget. Safe in
+        mid-episode: keep passing the same state.
+
+        Args:
+            max_oscillation: The budget, in switches per step.
+
+        Raises:
+            InputError: The policy was not calibrated, or cannot reach the budget.
+        """
         if self.calibration is None:
             raise InputError(
                 f"this {self.method} policy was not calibrated: measure it first, with "
-                "policy = policy.calibrate(env)"
+                "policy = policy_inertia.calibrate(policy, env)"
             )
-        return self.set_to(self.calibration.within(max_oscillation).setting)
+        return self.with_setting(self.calibration.within(max_oscillation).setting)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one safetensors file (no pickle)."""
-        about = {
-            "kind": "policy",
-            "method": self.method,
-            "config": dataclasses.asdict(self.config),
-            "spaces": self.spaces.to_dict(),
-            "repeats": self.repeats,
-            "hysteresis": self.hysteresis,
-            "task": self.task,
-            "env_kwargs": self.env_kwargs,
-            "calibration": self.calibration and self.calibration.to_dict(),
-        }
-        arrays = flatten(self.params, "policy")
-        if self._frozen is not None:
-            from policy_inertia.policies.consulted import store
-
-            stored, about["core"] = store(self.spaces)
-            arrays |= stored
-        write_arrays(Path(path), arrays, about)
-
-    def export(self, path: str | os.PathLike[str]) -> Exported:
-        """Write the policy to one ONNX file, compared with this one; see `interop.onnx.export`."""
-        from policy_inertia.interop.onnx_out import export
-
-        return export(self, path)
-
-    def model_card(
-        self, folder: str | os.PathLike[str], env: EnvLike | None = None, episodes: int = 20
-    ) -> list[Path]:
-        """Write a folder for the Hugging Face Hub; see `interop.cards.model_card`."""
-        from policy_inertia.interop.model_card import model_card
-
-        return model_card(self, folder, env, episodes)
+        write_policy(Path(path), self.parts)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], core: Any = None) -> Policy:
         """Read what `save` wrote, or a run folder's last policy; nothing in it can run code.
 
-        `core` is the policy that a smoothed one was trained around (see `load_core`), where the
-        file could not hold it: it holds networks, and no functions.
+        Args:
+            path: A policy file or a run folder.
+            core: The policy that a smoothed one was trained around (see `load_core`), where the
+                file could not hold it: files hold networks, not functions.
         """
-        path = Path(path)
-        if path.is_dir():
-            path = path / "policy.safetensors"
-        arrays, about = read_arrays(path)
-        if about.get("kind") != "policy":
-            raise InputError(
-                f"{path} holds no policy: give a policy.safetensors, or the run folder it is in"
-            )
-        name = about["method"].removesuffix(" (core)")
-        template: Any = find_method(name).config
-        if name != about["method"]:
-            template = template.core
-        config = config_from_dict(template, about["config"])
-        spaces = Spaces.from_dict(about["spaces"])
-        if about.get("core"):
-            from policy_inertia.policies.consulted import restore
-
-            spaces = restore(spaces, arrays, about, core, path)
-        # files from before there was a choice: the core began
-        arrays.setdefault("policy.dial.begins", np.zeros((), np.float32))
-        repeats = tuple(about["repeats"])
-        algorithm = build(config, _choice_spec(spaces, repeats))
-        shapes = jax.eval_shape(lambda: algorithm.acting(algorithm.init(np.random.default_rng())))
-        params = unflatten(shapes, arrays, "policy", path)
-        table = about.get("calibration")
-        return cls(
-            about["method"],
-            config,
-            spaces,
-            params,
-            repeats,
-            about["hysteresis"],
-            about["task"],
-            about["env_kwargs"],
-            Calibration.from_dict(table) if table else None,
-        )
+        return cls(**vars(read_policy(Path(path), core)))
 
     def _batch(self, observation: Array) -> tuple[np.ndarray, bool]:
         observation = np.asarray(observation)
@@ -379,10 +278,11 @@ class Policy:
     def _query(self, observation: Array, prev_action: Array) -> tuple[Acting, bool]:
         obs, single = self._batch(observation)
         prev = np.broadcast_to(np.asarray(prev_action), len(obs))
-        if prev.min(initial=0) < -1 or prev.max(initial=0) >= self.spaces.n_actions:
+        n_actions = self.spaces.actions.width
+        if prev.min(initial=0) < -1 or prev.max(initial=0) >= n_actions:
             raise InputError(
-                f"prev_action holds {prev.min()} to {prev.max()}: expected 0 to "
-                f"{self.spaces.n_actions - 1}, or -1 at the start of an episode"
+                f"prev_action holds {prev.min()} to {prev.max()}: expected 0 to {n_actions - 1}, "
+                "or -1 at the start of an episode"
             )
         return self.acting(obs, prev), single
 
@@ -390,16 +290,3 @@ class Policy:
         extra = "" if self.hysteresis is None else f", hysteresis={self.hysteresis}"
         extra += "" if self.price is None else f", price={self.price:g}"
         return f"Policy({self.method} on {self.task or 'a task'}{extra})"
-
-
-def _choice_spec(spaces: Spaces, repeats: tuple[int, ...]) -> Spec:
-    return spaces.spec._replace(n_actions=spaces.n_actions * len(repeats))
-
-
-def apply_hysteresis(
-    scores: np.ndarray, prev: np.ndarray, new: np.ndarray, tau: float
-) -> np.ndarray:
-    """`new` where there is no previous action or `new` is better than it by `tau`, else `prev`."""
-    rows = np.arange(len(scores))
-    gain = scores[rows, new] - scores[rows, prev]
-    return np.where((prev < 0) | (gain >= tau), new, prev)

@@ -1,1 +1,1 @@
-"""replay."""
+"""Replay buffers. They know nothing of algorithms."""

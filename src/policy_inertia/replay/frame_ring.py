@@ -1,7 +1,7 @@
-"""Compiled: stacks of frames as numbers of frames in a ring that holds each frame once.
+"""Compiled code: a ring that holds each frame once, and stacks as numbers of frames in it.
 
-A frame's number counts all frames ever written and its place is the number modulo the ring's
-length; the same holds for transitions. `frames.FrameReplay` is what the rest of the library sees.
+A frame's number counts all frames ever written; its place is the number modulo the ring's length.
+The same holds for transitions. The rest of the library uses `frames.FrameReplay`.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-ADDED, WRITTEN, WHOLE = range(3)  # counts: transitions ever, frames ever, transitions to draw from
-FIELDS = 4  # words of a transition beside its frames
+ADDED, WRITTEN, COMPLETE = range(3)  # counts: transitions ever, frames ever, complete transitions
 
 
 class Ring(NamedTuple):
     """The arrays of a replay of `T` transitions of `C` frames each, over `F` frames."""
 
     frames: np.ndarray  # (F, pixels) uint8
-    rows: np.ndarray  # (T, 2 C + FIELDS) int32: places of obs's and next_obs's frames, the fields
-    live: np.ndarray  # (T,) int32: first the places of the transitions that are whole
-    where: np.ndarray  # (T,) int32: where in `live` a transition's place is, or -1
-    older: np.ndarray  # (T,) int64: the transition before this one that has the same oldest frame
+    rows: np.ndarray  # (T, 2 C + words) int32: places of obs's and next_obs's frames, other words
+    live: np.ndarray  # (T,) int32: starts with the places of the complete transitions
+    where: np.ndarray  # (T,) int32: the index in `live` of a transition's place, or -1
+    older: np.ndarray  # (T,) int64: the previous transition with the same oldest frame
     newest: np.ndarray  # (F,) int64: the last transition whose oldest frame this is, or -1
     counts: np.ndarray  # (3,) int64
 
@@ -46,13 +45,13 @@ def _copy(source: np.ndarray, target: np.ndarray) -> None:
 
 @numba.njit(nogil=True)
 def _drop(ring: Ring, newest: int) -> None:
-    """Take away this transition and those behind it in its list, as far as they still exist."""
+    """Drop this transition and the older ones in its list that still exist."""
     number, capacity = newest, len(ring.rows)
-    while number >= max(0, ring.counts[ADDED] - capacity):  # what is older was overwritten
+    while number >= max(0, ring.counts[ADDED] - capacity):  # older ones were overwritten
         place = number % capacity
         at = ring.where[place]
-        ring.counts[WHOLE] -= 1
-        last = ring.live[ring.counts[WHOLE]]
+        ring.counts[COMPLETE] -= 1
+        last = ring.live[ring.counts[COMPLETE]]
         ring.live[at], ring.where[last] = last, at
         ring.where[place] = -1
         number = ring.older[place]
@@ -60,7 +59,7 @@ def _drop(ring: Ring, newest: int) -> None:
 
 @numba.njit(nogil=True)
 def _link(ring: Ring, number: int) -> None:
-    """Enter a transition in the list of its oldest frame, the first of its observation."""
+    """Add a transition to the list of its oldest frame, the first frame of its observation."""
     place = number % len(ring.rows)
     oldest = ring.rows[place, 0]
     ring.older[place] = ring.newest[oldest]
@@ -69,7 +68,7 @@ def _link(ring: Ring, number: int) -> None:
 
 @numba.njit(nogil=True)
 def _complete(ring: Ring, stack: np.ndarray, numbers: np.ndarray, known: int) -> None:
-    """Write the frames of `stack` from `known` on; one that equals the frame before it is not."""
+    """Write the frames of `stack` from `known` on, except those equal to the frame before them."""
     for c in range(known, len(stack)):
         if c > 0 and _same(stack[c], stack[c - 1]):
             numbers[c] = numbers[c - 1]
@@ -84,10 +83,10 @@ def _complete(ring: Ring, stack: np.ndarray, numbers: np.ndarray, known: int) ->
 
 @numba.njit(nogil=True)
 def _known(ring: Ring, stack: np.ndarray, numbers: np.ndarray) -> bool:
-    """Whether the frames with these numbers are there, young, and what `stack` shows.
+    """Whether the frames with these numbers exist, are recent, and equal `stack`.
 
-    An eighth of the ring is young: what is stored now will not go much before its time, however
-    long a picture stands still.
+    Recent means in the newest eighth of the ring. So a new transition does not depend on frames
+    that are overwritten soon, however long a picture stands still.
     """
     if numbers[0] < max(0, ring.counts[WRITTEN] - len(ring.frames) // 8):
         return False
@@ -117,10 +116,10 @@ def store(
     obs: np.ndarray,
     next_obs: np.ndarray,
     fields: np.ndarray,
-    who: np.ndarray,
+    envs: np.ndarray,
     last: np.ndarray,
 ) -> None:
-    """Add transitions; `last` holds the numbers of the frames that each env showed last.
+    """Add transitions; `last` holds the numbers of each env's newest frames.
 
     Numbers never fall within a stack, and those of next_obs never below those of obs: the oldest
     frame of a transition is the first of its obs. The ring has more than 16 C frames, so that one
@@ -128,7 +127,7 @@ def store(
     """
     channels, before = obs.shape[1], np.empty(obs.shape[1], np.int64)
     for i in range(len(obs)):
-        numbers = last[who[i]]
+        numbers = last[envs[i]]
         if not _known(ring, obs[i], numbers):
             _complete(ring, obs[i], numbers, 0)
         before[:] = numbers
@@ -144,19 +143,19 @@ def store(
             row[c] = before[c] % len(ring.frames)
             row[channels + c] = numbers[c] % len(ring.frames)
         row[2 * channels :] = fields[i]
-        if ring.where[place] < 0:  # otherwise it takes the place of the one that it overwrites
-            ring.where[place] = ring.counts[WHOLE]
-            ring.live[ring.counts[WHOLE]] = place
-            ring.counts[WHOLE] += 1
+        if ring.where[place] < 0:  # otherwise it replaces the one that it overwrites
+            ring.where[place] = ring.counts[COMPLETE]
+            ring.live[ring.counts[COMPLETE]] = place
+            ring.counts[COMPLETE] += 1
         _link(ring, number)
 
 
 @numba.njit(cache=True, nogil=True)
 def link_all(ring: Ring) -> None:
-    """Make `where`, `older` and `newest` anew from the rest."""
+    """Rebuild `where`, `older` and `newest` from the rest."""
     ring.where[:] = -1
     ring.newest[:] = -1
-    for at in range(ring.counts[WHOLE]):
+    for at in range(ring.counts[COMPLETE]):
         ring.where[ring.live[at]] = at
     for number in range(max(0, ring.counts[ADDED] - len(ring.rows)), ring.counts[ADDED]):
         if ring.where[number % len(ring.rows)] >= 0:
@@ -164,11 +163,13 @@ def link_all(ring: Ring) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def gather(ring: Ring, index: np.ndarray, out: np.ndarray, image: np.ndarray) -> None:
-    """The transitions `live[index]` as rows of words; `image` is `out` as bytes."""
+def gather(
+    ring: Ring, index: np.ndarray, channels: int, out: np.ndarray, image: np.ndarray
+) -> None:
+    """Copy the transitions `live[index]` into `out` as words; `image` is `out` as bytes."""
     pixels = ring.frames.shape[1]
-    channels = (ring.rows.shape[1] - FIELDS) // 2
-    half = 4 * ((out.shape[1] - FIELDS) // 2)  # bytes of a stack, filled up to whole words
+    words = ring.rows.shape[1] - 2 * channels  # beside the frames
+    half = 4 * ((out.shape[1] - words) // 2)  # bytes of a stack, padded to whole words
     for i in range(len(index)):
         row = ring.rows[ring.live[index[i]]]
         for c in range(channels):
@@ -176,4 +177,4 @@ def gather(ring: Ring, index: np.ndarray, out: np.ndarray, image: np.ndarray) ->
             _copy(ring.frames[row[c]], image[i, start : start + pixels])
             start += half
             _copy(ring.frames[row[channels + c]], image[i, start : start + pixels])
-        out[i, -FIELDS:] = row[-FIELDS:]
+        out[i, -words:] = row[-words:]

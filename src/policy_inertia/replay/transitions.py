@@ -1,25 +1,28 @@
-"""The replay buffer: a ring of transitions in one NumPy array. It knows nothing of algorithms."""
+"""The replay buffer of vector observations: a ring of transitions in one NumPy array."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from jax import lax
+from jax import numpy as jnp
 
-from policy_inertia.errors import InputError
+from policy_inertia.actions.space import ActionSpace
+from policy_inertia.replay.interface import Stored, foreign_state
 from policy_inertia.types import Array, Transition
 
-Stored = np.ndarray | dict[str, np.ndarray]  # a replay's state: one array, or several by name
 
-
-def record_dtype(obs_dim: int) -> np.dtype:
+def record_dtype(obs_dim: int, actions: ActionSpace) -> np.dtype:
     """One transition as one record of 4-byte words, so that one gather fetches all its fields."""
     obs = (np.float32, (obs_dim,))
+    action = (actions.dtype, actions.shape)
     return np.dtype(
         [
             ("obs", *obs),
-            ("prev_action", np.int32),
-            ("action", np.int32),
+            ("prev_action", *action),
+            ("action", *action),
             ("reward", np.float32),
             ("discount", np.float32),
             ("next_obs", *obs),
@@ -27,76 +30,71 @@ def record_dtype(obs_dim: int) -> np.dtype:
     )
 
 
-class Replay:
-    """A ring of `capacity` transitions: the oldest is overwritten first."""
+class TransitionReplay:
+    """A ring of `capacity` transitions; see `interface.Replay`."""
 
-    def __init__(self, capacity: int, obs_dim: int) -> None:
-        self.capacity = capacity
-        self.records = np.zeros(capacity, record_dtype(obs_dim))
+    def __init__(self, capacity: int, obs_dim: int, actions: ActionSpace) -> None:
+        self.capacity, self.obs_dim, self.actions = capacity, obs_dim, actions
+        self.records = np.zeros(capacity, record_dtype(obs_dim, actions))
         self.words = self.records.view(np.int32).reshape(capacity, -1)
-        self.width = self.words.shape[1]  # of a sampled row
-        self.added = 0  # ever, so that the write position is added % capacity
+        self.width = self.words.shape[1]
+        self.added = 0  # the write position is added % capacity
 
     def __len__(self) -> int:
         return min(self.added, self.capacity)
 
-    def add(self, batch: Transition, who: np.ndarray | None = None) -> None:
-        """Store a batch of transitions (a leading axis of any length up to the capacity).
-
-        Of which env each of them is (`who`) matters to a replay of frames only.
-        """
+    def add(self, batch: Transition, envs: np.ndarray | None = None) -> None:
+        """Store a batch of at most `capacity` transitions; `envs` is not needed here."""
         n = len(batch.action)
         start = self.added % self.capacity
         if start + n <= self.capacity:  # a slice is written far faster than an index array
-            where: Any = slice(start, start + n)
+            rows: Any = slice(start, start + n)
         else:
-            where = np.arange(start, start + n) % self.capacity
+            rows = np.arange(start, start + n) % self.capacity
         for name, values in zip(Transition._fields, batch, strict=True):
-            self.records[name][where] = values
+            self.records[name][rows] = values
         self.added += n
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...], out: np.ndarray) -> None:
-        """Draw transitions uniformly, with replacement, into `out` of shape `(*shape, words)`."""
+        """Draw transitions uniformly, with replacement, as words into `out`."""
         index = rng.integers(0, len(self), shape)
         np.take(self.words, index, axis=0, out=out, mode="clip")
+
+    def unpack(self, words: Array) -> Transition:
+        """Read sampled words as transitions again, in compiled code."""
+        d, shape = self.obs_dim, self.actions.shape
+        k = math.prod(shape)
+        prev_action, action = words[..., d : d + k], words[..., d + k : d + 2 * k]
+        return Transition(
+            obs=_floats(words[..., :d]),
+            prev_action=unpack_actions(prev_action, self.actions),
+            action=unpack_actions(action, self.actions),
+            reward=_floats(words[..., d + 2 * k]),
+            discount=_floats(words[..., d + 2 * k + 1]),
+            next_obs=_floats(words[..., d + 2 * k + 2 :]),
+        )
 
     def state(self) -> np.ndarray:
         """What is stored, without the part that was never written."""
         return self.records[: len(self)]
 
-    def restore(self, records: Stored, added: int, where: str = "the checkpoint") -> None:
-        """Come back to a `state`, of which `where` is the name in what is said of a wrong one."""
+    def restore(self, state: Stored, added: int, where: str = "the checkpoint") -> None:
+        """Return to a saved `state`; `where` names its file in error messages."""
         if (
-            isinstance(records, dict)
-            or records.dtype != self.records.dtype
-            or len(records) != min(added, self.capacity)
+            isinstance(state, dict)
+            or state.dtype != self.records.dtype
+            or len(state) != min(added, self.capacity)
         ):
-            raise foreign(where)
-        self.records[: len(records)] = records
+            raise foreign_state(where)
+        self.records[: len(state)] = state
         self.added = added
 
 
-def foreign(where: str) -> InputError:
-    return InputError(
-        f"{where} holds a replay that is damaged or of other observations: use this run's own, or "
-        "start it again with another --out"
-    )
+def _floats(words: Array) -> Array:
+    return lax.bitcast_convert_type(words, jnp.float32)
 
 
-def unpack(words: Array, obs_dim: int) -> Transition:
-    """Read sampled words as transitions again, in compiled code (floats by their bits)."""
-    from jax import lax
-    from jax import numpy as jnp
-
-    def floats(a: Array) -> Array:
-        return lax.bitcast_convert_type(a, jnp.float32)
-
-    d = obs_dim
-    return Transition(
-        obs=floats(words[..., :d]),
-        prev_action=words[..., d],
-        action=words[..., d + 1],
-        reward=floats(words[..., d + 2]),
-        discount=floats(words[..., d + 3]),
-        next_obs=floats(words[..., d + 4 :]),
-    )
+def unpack_actions(words: Array, actions: ActionSpace) -> Array:
+    """Read words (..., k) as actions (..., *shape)."""
+    values = words if actions.dtype.kind == "i" else _floats(words)
+    return values.reshape(*words.shape[:-1], *actions.shape)

@@ -1,1 +1,1 @@
-"""training."""
+"""Training: one loop for every method, in a run folder that survives a kill."""

@@ -1,11 +1,11 @@
-"""Carrying out a run: train, evaluate, log, save, until it is done."""
+"""The training loop: act and learn, evaluate, log and save, until the run is done."""
 
 from __future__ import annotations
 
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,16 @@ from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import EnvLike, Envs, episode_seed, name_of
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import both_ways, evaluate
+from policy_inertia.metrics.measures import select_measures
 from policy_inertia.policies.policy import Policy
 from policy_inertia.settings import RunConfig, settings
 from policy_inertia.storage import FORMAT, finite, write_json
+from policy_inertia.training.loggers import JsonLines, Logger, TensorBoard
 from policy_inertia.training.run_folder import RunFolder
 from policy_inertia.training.session import EVALUATION, FINAL, Session
 
-PROGRESS = (0.0, 0.1, 1.0)  # where a dial is looked at in training, in shares of its largest price
+DIAL_SHARES = (0.0, 0.1, 1.0)
+"""Where a dial is evaluated during training, as shares of its largest price."""
 
 Progress = Callable[[int, dict[str, Any], float], None]
 """Called with the step, the newest figures and the steps per second since the start."""
@@ -37,20 +40,24 @@ def train(
     progress: Progress | None = None,
     **changes: Any,
 ) -> Policy:
-    """Train `method` on `env`, an id or a function that makes an env, and return the policy.
+    """Train a method on an env and return the policy.
 
-    `changes` are settings of the run (`steps`, `seed`, `envs`, ...) or of the method (`mu0`,
-    `temperature`, ..., `core={...}`). Everything is kept in the folder `out`.
+    Args:
+        method: A name from `METHODS`, such as "nsac".
+        env: A Gymnasium id, or a function that makes an env.
+        out: The folder of the run; by default `runs/ENV-METHOD-SEED`.
+        resume: Go on with the run in that folder.
+        progress: Called at every evaluation and now and then between them.
+        changes: Settings of the run (`steps`, `seed`, `envs`, ...) or of the method (`mu0`,
+            `temperature`, ..., `core={...}`).
     """
     config = settings(method, name_of(env), **changes)
-    return run(config, out or default_folder(config), env, resume, progress)
+    folder = out or default_folder(config.env, config.method, config.seed)
+    return run(config, folder, env, resume, progress)
 
 
-def default_folder(config: RunConfig) -> Path:
-    return default_folder_of(config.env, config.method, config.seed)
-
-
-def default_folder_of(env: str, method: str, seed: int) -> Path:
+def default_folder(env: str, method: str, seed: int) -> Path:
+    """The folder of a run for which none is given."""
     env = env.replace("/", "-").replace(":", "-")
     return Path("runs") / f"{env}-{method}-{seed}"
 
@@ -63,61 +70,106 @@ def run(
     progress: Progress | None = None,
     warn: Callable[[str], None] = warnings.warn,
     spaces: Spaces | None = None,
+    loggers: Sequence[Logger] = (),
 ) -> Policy:
-    """Carry out one run in the folder `out`.
+    """Train as `config` says, in the folder `out`.
 
-    `env` is needed only for an env that has no Gymnasium id: a function that makes one. With
-    `resume` a stopped run goes on from its last checkpoint and ends bit for bit like one that was
-    never stopped; a folder without a run is then simply started. `spaces` are the env's own unless
-    a frozen core adds its answers to the observations.
+    Args:
+        config: The run's settings.
+        out: The run's folder.
+        env: Needed for an env without a Gymnasium id: a function that makes one.
+        resume: Go on from the last checkpoint. The run ends bit for bit like one that was never
+            stopped. A folder without a run is simply started.
+        progress: Called at every evaluation and now and then between them.
+        warn: Called with a sentence when something is not as asked and the run goes on.
+        spaces: The spaces of a frozen core, whose outputs ride behind the observations.
+        loggers: More loggers, beside `metrics.jsonl` and TensorBoard.
     """
     env = env if env is not None else config.env
     session = Session(config, env, spaces)  # before the folder: a bad env leaves nothing behind
     folder = RunFolder(Path(out), config.to_dict(), resume)
     try:
-        return _run(config, env, session, folder, progress, warn)
+        return Run(config, env, session, folder, progress, warn, loggers).finish()
     finally:
         folder.close()
         session.envs.close()
 
 
-def _run(
-    config: RunConfig,
-    env: EnvLike,
-    session: Session,
-    folder: RunFolder,
-    progress: Progress | None,
-    warn: Callable[[str], None],
-) -> Policy:
-    best, next_eval, size = -np.inf, 0, 0
-    saved = folder.checkpoints.load()
-    begun = saved is not None
-    if saved is not None:
-        if folder.changed:
+class Run:
+    """One run under way: the session, its folder and its logs."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        env: EnvLike,
+        session: Session,
+        folder: RunFolder,
+        progress: Progress | None,
+        warn: Callable[[str], None],
+        loggers: Sequence[Logger],
+    ) -> None:
+        self.config, self.session, self.folder = config, session, folder
+        self.progress = progress
+        self.best, self.next_eval = -np.inf, 0
+        size = self._restore(env, warn)
+        self.resumed = size is not None
+        self.metrics = JsonLines(folder.path, size or 0)
+        board = TensorBoard(folder.path, session.step if self.resumed else None)
+        self.loggers: list[Logger] = [self.metrics, board, *loggers]
+        self.eval_envs = Envs(
+            env, min(config.eval_episodes, 20), lambda i, k: 0, config.test_kwargs
+        )
+        self.started = self.last_save = time.perf_counter()
+        self.first_step = session.step
+        self.figures: dict[str, Any] = {}
+
+    def _restore(self, env: EnvLike, warn: Callable[[str], None]) -> int | None:
+        """Return to the last checkpoint; the bytes of `metrics.jsonl` then, None without one."""
+        saved = self.folder.checkpoints.load()
+        if saved is None:
+            return None
+        if self.folder.changed_versions:
             warn(
-                f"{folder.path} was begun with other versions ({', '.join(folder.changed)}): it "
-                "goes on, but may not end bit for bit like a run of one version"
+                f"{self.folder.path} was started with other versions "
+                f"({', '.join(self.folder.changed_versions)}): it goes on, but may not end bit for "
+                "bit like a run of one version"
             )
-        if not session.restore(*saved, folder.path):
+        if not self.session.restore(*saved, self.folder.path):
             warn(
                 f"{name_of(env)} did not come back to its saved state (it is not deterministic "
                 "given its seed): the running episodes go on from where they replayed to"
             )
-        best, next_eval, size = (saved[2][k] for k in ("best", "next_eval", "metrics_size"))
-        best = -np.inf if best is None else best
-    del saved  # its replay is still a file, whose room on the disk is free only without readers
-    folder.rewind(size, session.step if begun else None)
+        state = saved[2]
+        self.next_eval = state["next_eval"]
+        self.best = -np.inf if state["best"] is None else state["best"]
+        return state["metrics_size"]
 
-    slots = Envs(env, min(config.eval_episodes, 20), lambda i, k: 0, config.test_kwargs)
-    started = last_save = time.perf_counter()
-    first_step, figures = session.step, dict[str, Any]()
+    def speed(self) -> float:
+        """Env steps per second since the start."""
+        return (self.session.step - self.first_step) / (time.perf_counter() - self.started)
 
-    def speed() -> float:
-        return (session.step - first_step) / (time.perf_counter() - started)
+    def finish(self) -> Policy:
+        """Train until the last step, evaluate, and save the policy and the result."""
+        session, config = self.session, self.config
+        try:
+            if not self.resumed:
+                self.evaluate()
+            while session.step < config.steps:
+                session.advance()
+                due = session.step >= min(self.next_eval, config.steps)
+                if due:
+                    self.evaluate()
+                if self.progress is not None and (due or session.step % (32 * config.envs) == 0):
+                    self.progress(session.step, self.figures, self.speed())
+            return self._result()
+        finally:
+            for logger in self.loggers:
+                logger.close()
+            self.eval_envs.close()
 
-    def mark() -> None:
-        """Evaluate, log, and keep what is worth keeping."""
-        nonlocal best, next_eval, last_save, figures
+    def evaluate(self) -> None:
+        """Evaluate and log the policy; save it if it is the best, and a checkpoint if due."""
+        session, config = self.session, self.config
         policy = session.policy()
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(policy.params)):
             raise InputError(
@@ -125,75 +177,61 @@ def _run(
                 "learning rate or scale the rewards; the last checkpoint is untouched"
             )
         seed = episode_seed(config.seed, EVALUATION, session.step)
-        summary = evaluate(policy, slots, config.eval_episodes, seed).summary()
-        figures = session.figures() | tags(summary) | _dial_figures(policy, slots, config, seed)
-        folder.log(session.step, figures, speed())
-        if summary["return"] > best:
-            best = summary["return"]
-            policy.save(folder.path / "best.safetensors")
-        next_eval = (session.step // config.eval_every + 1) * config.eval_every
+        summary = evaluate(policy, self.eval_envs, config.eval_episodes, seed).summary()
+        self.figures = session.figures() | eval_figures(summary) | self._dial_figures(policy, seed)
+        for logger in self.loggers:
+            logger.log(session.step, self.figures, self.speed())
+        if summary["return"] > self.best:
+            self.best = summary["return"]
+            policy.save(self.folder.path / "best.safetensors")
+        self.next_eval = (session.step // config.eval_every + 1) * config.eval_every
         now = time.perf_counter()
-        if session.step >= config.steps or now - last_save >= config.checkpoint_seconds:
-            arrays, state = session.state()
-            state |= {"best": finite(float(best)), "next_eval": next_eval}
-            state["metrics_size"] = folder.metrics_size
-            folder.checkpoints.save(str(session.step), arrays, session.replay.state(), state)
-            last_save = now
+        if session.step >= config.steps or now - self.last_save >= config.checkpoint_seconds:
+            self._checkpoint()
+            self.last_save = now
 
-    if not begun:
-        mark()
-    while session.step < config.steps:
-        session.advance()
-        due = session.step >= min(next_eval, config.steps)
-        if due:
-            mark()
-        if progress is not None and (due or session.step % (32 * config.envs) == 0):
-            progress(session.step, figures, speed())
+    def _checkpoint(self) -> None:
+        arrays, state = self.session.state()
+        state |= {"best": finite(float(self.best)), "next_eval": self.next_eval}
+        state["metrics_size"] = self.metrics.size
+        replay = self.session.replay.state()
+        self.folder.checkpoints.save(str(self.session.step), arrays, replay, state)
 
-    policy = session.policy()
-    if policy.price is not None:
-        policy = calibrate(policy, slots, config.calibration_episodes, config.seed)
-    policy.save(folder.path / "policy.safetensors")
-    last = (slots, config.final_episodes, episode_seed(config.seed, FINAL))
-    result: dict[str, Any] = both_ways(policy, *last)
-    if policy.nested:
-        result["core"] = evaluate(policy.core(), *last).summary()
-    if policy.calibration is not None:
-        result["calibration"] = policy.calibration.to_dict()
-    write_json(folder.path / "result.json", {"format": FORMAT, "step": session.step, **result})
-    slots.close()
-    return policy
+    def _dial_figures(self, policy: Policy, seed: int) -> dict[str, Any]:
+        """The headline figures at three settings of a dial; none for other policies."""
+        if policy.largest_price is None:
+            return {}
+        figures: dict[str, Any] = {"dial/largest_price": policy.largest_price}
+        for share in DIAL_SHARES:
+            at_price = policy.at(share * policy.largest_price)
+            episodes = self.config.eval_episodes
+            summary = evaluate(at_price, self.eval_envs, episodes, seed, True).summary()
+            for measure in select_measures([summary], "headline"):
+                figures[f"dial/{measure.name}_at_{share:g}"] = summary[measure.name]
+        return figures
 
-
-def _dial_figures(policy: Policy, slots: Envs, config: RunConfig, seed: int) -> dict[str, Any]:
-    """Return and oscillation at three settings of a dial; nothing for other policies."""
-    if policy.largest_price is None:
-        return {}
-    figures: dict[str, Any] = {"dial/largest_price": policy.largest_price}
-    for share in PROGRESS:
-        at = policy.at(share * policy.largest_price)
-        summary = evaluate(at, slots, config.eval_episodes, seed, deterministic=True).summary()
-        for name, key in (("mean_reward", "return"), *((k, k) for k in _DIAL_KEYS)):
-            if summary[key] is not None:
-                figures[f"dial/{name}_at_{share:g}"] = summary[key]
-    return figures
+    def _result(self) -> Policy:
+        """Calibrate, evaluate and save the last policy."""
+        config, envs = self.config, self.eval_envs
+        policy = self.session.policy()
+        if policy.price is not None:
+            policy = calibrate(policy, envs, config.calibration_episodes, config.seed)
+        policy.save(self.folder.path / "policy.safetensors")
+        final = (envs, config.final_episodes, episode_seed(config.seed, FINAL))
+        result: dict[str, Any] = both_ways(policy, *final)
+        if policy.nested:
+            result["core"] = evaluate(policy.core(), *final).summary()
+        if policy.calibration is not None:
+            result["calibration"] = policy.calibration.to_dict()
+        step = self.session.step
+        write_json(self.folder.path / "result.json", {"format": FORMAT, "step": step, **result})
+        return policy
 
 
-_DIAL_KEYS = ("oscillation_ratio", "crash_rate")
-
-
-def tags(summary: dict[str, Any]) -> dict[str, Any]:
-    """An evaluation's figures under SB3's tags where it has one, else under our own."""
-    renamed = {
-        "return": "eval/mean_reward",
-        "return_std": "eval/std_reward",
-        "length": "eval/mean_ep_length",
-        "mu_mean": "train/mu_mean",
-        "mu_under_0.05": "train/mu_under_0.05",
-        "mu_over_0.95": "train/mu_over_0.95",
-    }
+def eval_figures(summary: dict[str, Any]) -> dict[str, Any]:
+    """An evaluation's figures by the names that `metrics.jsonl` uses."""
     return {
-        renamed.get(name, f"eval/{name}"): value
+        f"eval/{name}": value
         for name, value in summary.items()
         if value is not None and name != "episodes"
     }

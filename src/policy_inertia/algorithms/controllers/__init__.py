@@ -1,1 +1,1 @@
-"""controllers."""
+"""Controllers: what `nested` puts around a core, one file each."""

@@ -1,0 +1,168 @@
+"""The paper's policy inertia controller: a network for mu(s, a_prev), trained with twin critics.
+
+Around SAC it is the paper's NSAC, around DQN our NDQN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jax import numpy as jnp
+
+from policy_inertia.actions.discrete import Categorical
+from policy_inertia.algorithms import losses
+from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp
+from policy_inertia.algorithms.interface import Acting, CoreOutputs
+from policy_inertia.algorithms.learning import (
+    Critics,
+    adam,
+    descend,
+    init_critics,
+    soft_evaluation,
+)
+from policy_inertia.algorithms.nested import Controller, NestedConfig
+from policy_inertia.errors import InputError, refuse_huber, refuse_outside
+from policy_inertia.networks.perceptron import Network, one_hot
+from policy_inertia.types import Array, Spec, Transition, Tree
+
+REPEATS_WHILE_WATCHING = 0.1
+
+
+@dataclass(frozen=True)
+class InertiaConfig(NestedConfig):
+    """Settings of the policy inertia controller; the defaults are the paper's for Highway."""
+
+    mu0: float = 0.0
+    """Lower bound of the inertia mu, in [0, 1)."""
+    temperature: float = 0.01
+    """Weight of the mixed policy's entropy (alpha)."""
+    pic_learning_rate: float = 3e-4
+    """Adam's learning rate for the inertia controller."""
+    learning_rate: float = 3e-4
+    """Adam's learning rate for the critics of the mixed policy."""
+    target_rate: float = 0.002
+    """Share of those critics that moves into their targets at each update (sigma)."""
+    train_interval: int = 2
+    """Transitions collected for each update of the controller (m)."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Units of each hidden layer of the controller and of its critics."""
+    huber: float | None = None
+    """The loss of an error of Q above this size grows linearly, not as its square; None: never, as
+    in the paper. Smaller is more stable but gives rare crashes less weight."""
+    at_once: bool = False
+    """Compute every loss from the parameters before this update, instead of one after the other,
+    as the paper does; faster for large networks."""
+    warmup: int = 0
+    """Transitions for which the core acts alone, except for a tenth of repeated actions, and the
+    critics learn its value. Over as many again the controller takes over. Use it for a core that
+    is already good."""
+
+    def __post_init__(self) -> None:
+        refuse_outside(self, 0, None, "learning_rate", "pic_learning_rate", "temperature", "warmup")
+        refuse_outside(self, 1, None, "hidden", "train_interval")
+        refuse_outside(self, 0, 1, "target_rate")
+        refuse_huber(self.huber)
+        if not 0 <= self.mu0 < 1:
+            raise InputError(
+                f"mu0 is {self.mu0}: the lower bound of the inertia must lie in [0, 1), since "
+                "at 1 the policy would never act on its own; try 0.1"
+            )
+
+    def controller(self, spec: Spec) -> Controller:
+        return Inertia(self, spec)
+
+
+class InertiaState(NamedTuple):
+    pic: Tree  # the network of mu
+    critics: Critics
+    pic_optimiser: Tree
+
+
+class Inertia:
+    """pi = mu delta(a_prev) + (1 - mu) pi_core, with mu from a network."""
+
+    def __init__(self, config: InertiaConfig, spec: Spec) -> None:
+        self.config, self.n_actions = config, spec.actions.width
+        self.interval, self.at_once = config.train_interval, config.at_once
+        self.network, self.value = (
+            Network(spec, config.hidden, outputs, extra=self.n_actions)
+            for outputs in (1, self.n_actions)
+        )
+        self.optimiser, self.pic_optimiser = map(
+            adam, (config.learning_rate, config.pic_learning_rate)
+        )
+        self.warm_up = WarmUp(config.warmup, REPEATS_WHILE_WATCHING)
+
+    def init(self, rng: np.random.Generator) -> InertiaState:
+        pic = self.network.init(rng, zero_bias=True)
+        critics = init_critics(rng, self.value, self.optimiser)
+        return InertiaState(pic, critics, self.pic_optimiser.init(pic))
+
+    def _pre_activation(self, pic: Tree, obs: Array, last: Array, xp: Any = jnp) -> Array:
+        return self.network(pic, obs, last, xp)[..., 0]
+
+    def update(
+        self, state: InertiaState, batch: Transition, core: CoreOutputs
+    ) -> tuple[InertiaState, dict[str, Array]]:
+        config = self.config
+        now, then = (one_hot(a, self.n_actions) for a in (batch.prev_action, batch.action))
+        q_next = self.value(state.critics.target, batch.next_obs, then).min(0)
+        log_pi_next = losses.log_mixture(
+            self._pre_activation(state.pic, batch.next_obs, then),
+            core.next.log_pi,
+            batch.action,
+            config.mu0,
+        )
+        critics, q, critic_loss = soft_evaluation(
+            state.critics,
+            self.value,
+            self.optimiser,
+            batch,
+            now,
+            losses.soft_value(log_pi_next, q_next, config.temperature),
+            config.target_rate,
+            config.huber,
+            config.at_once,
+        )
+
+        def pic_loss(pic: Tree) -> tuple[Array, None]:
+            x = self._pre_activation(pic, batch.obs, now)
+            log_pi = losses.log_mixture(x, core.now.log_pi, batch.prev_action, config.mu0)
+            return losses.soft_policy_loss(log_pi, q, config.temperature), None
+
+        pic, pic_optimiser, loss, _ = descend(
+            self.pic_optimiser, pic_loss, state.pic, state.pic_optimiser
+        )
+        report = {"mixed_critic_loss": critic_loss, "pic_loss": loss}
+        return InertiaState(pic, critics, pic_optimiser), report
+
+    def acting(self, state: InertiaState) -> Tree:
+        return state.pic
+
+    def apply(
+        self, params: Tree, obs: Array, prev_action: Array, core: Acting, xp: Any = jnp
+    ) -> Acting:
+        last = one_hot(prev_action, self.n_actions, xp)
+        x = self._pre_activation(params, obs, last, xp)
+        mu0, log_core = self.config.mu0, core.policy.log_pi
+        log_pi = losses.log_mixture(x, log_core, prev_action, mu0, xp)
+        mu = losses.inertia(x, mu0, xp) * (prev_action >= 0)
+        return Acting(Categorical(log_pi), core.policy, mu, log_pi)
+
+    def draw(self, step: int, rng: np.random.Generator) -> float:
+        if not self.config.warmup:
+            return 0.0
+        return WATCHED if self.warm_up.watches(step, rng) else rng.random()
+
+    def explore(
+        self,
+        params: Tree,
+        obs: np.ndarray,
+        prev_action: np.ndarray,
+        core: Acting,
+        drawn: np.ndarray,
+    ) -> Categorical:
+        policy = self.apply(params, obs, prev_action, core, np).policy
+        return self.warm_up.policy(policy, core.policy, prev_action, drawn)

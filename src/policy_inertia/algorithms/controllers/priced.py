@@ -1,0 +1,319 @@
+"""Controllers for which switching has a price: the settings and twin critics that they share.
+
+The critics learn U(s, a_prev, a): the value before the price of the action at hand is paid. With
+`price=None` they learn it for all prices at once, and the price is set after training: a dial.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from jax import numpy as jnp
+
+from policy_inertia.actions.discrete import Categorical
+from policy_inertia.algorithms import losses
+from policy_inertia.algorithms.controllers import prices
+from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp, log_probabilities
+from policy_inertia.algorithms.interface import (
+    Acting,
+    Algorithm,
+    AlgorithmConfig,
+    CoreOutputs,
+    Dial,
+    Traits,
+)
+from policy_inertia.algorithms.learning import Critics, adam, init_critics, soft_evaluation
+from policy_inertia.algorithms.nested import Controller, NestedConfig, NestedParams, nested
+from policy_inertia.errors import refuse_huber, refuse_outside
+from policy_inertia.networks.perceptron import Network, one_hot
+from policy_inertia.types import Array, Spec, Transition, Tree
+
+
+@dataclass(frozen=True)
+class PricedConfig(NestedConfig):
+    """Settings of a controller for which switching has a price, lambda.
+
+    A controller is only as good as its critics, so they learn faster and more often than the
+    paper's.
+    """
+
+    learning_rate: float = 1e-3
+    """Adam's learning rate for the critics of the mixed policy."""
+    target_rate: float = 0.01
+    """Share of those critics that moves into their targets at each update (sigma)."""
+    train_interval: int = 1
+    """Transitions collected for each update of the controller (m)."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Units of each hidden layer of the critics."""
+    huber: float | None = 5.0
+    """The loss of an error of Q above this size grows linearly; None: never."""
+    at_once: bool = False
+    """Use the core's outputs before its update, not after it; faster for large networks."""
+    price: float | None = None
+    """One fixed price of a switch; None learns all prices from 0 to the largest in one run."""
+    largest: float = 10.0
+    """The largest price, as a multiple of the largest |reward| of a step seen in training."""
+    refund: float | None = None
+    """Free switches per step (x0): each step earns this share of the price back. None: 0.1 times
+    the median reward over the largest, limited to [0, 0.1]. So staying alive remains worth while
+    where it is the task, and waiting is not paid where the task is to arrive."""
+    core_share: float = 0.2
+    """Share of the training episodes in which the core acts alone, with its own exploration."""
+    noise: float = 0.1
+    """In the other episodes, the share of steps in which the core acts."""
+    warmup: int = 0
+    """Transitions for which the core acts alone, except for a share `noise` of repeated actions,
+    and the critics learn its value. Over as many again the controller takes over. Use it for a
+    core that is already good, so that an untrained controller does no harm."""
+
+    def __post_init__(self) -> None:
+        refuse_outside(self, 0, None, "learning_rate", "largest", "warmup")
+        refuse_outside(self, 1, None, "hidden", "train_interval")
+        refuse_outside(self, 0, 1, "target_rate", "core_share", "noise")
+        refuse_huber(self.huber)
+        if self.price is not None:
+            refuse_outside(self, 0, None, "price")
+        if self.refund is not None:
+            refuse_outside(self, 0, 1, "refund")
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(
+            scores="values",
+            deterministic=True,
+            nested=True,
+            frozen=self.core.traits.frozen,
+            dial=self.price is None,
+        )
+
+    @property
+    def choice(self) -> Choice:
+        """How to act by Q."""
+        raise NotImplementedError
+
+    def modes(self, params: PricedParams) -> list[tuple[AlgorithmConfig, PricedParams]]:
+        """The ways to act by what was learned."""
+        raise NotImplementedError
+
+    def mode(self, params: PricedParams) -> str:
+        """How it acts, in a few words."""
+        raise NotImplementedError
+
+    def controller(self, spec: Spec) -> Controller:
+        return Priced(self, spec)
+
+    def build(self, spec: Spec) -> Algorithm:
+        controller = Priced(self, spec)
+        algorithm = nested(self.core.build(spec), controller, spec)
+        if self.price is not None:
+            return algorithm
+
+        def at(params: NestedParams, price: Array) -> NestedParams:
+            return params._replace(controller=controller.at(params.controller, price))
+
+        def modes(params: NestedParams) -> list[tuple[AlgorithmConfig, Tree]]:
+            ways = self.modes(params.controller)
+            return [(config, params._replace(controller=own)) for config, own in ways]
+
+        return Dial(
+            **{field.name: getattr(algorithm, field.name) for field in fields(algorithm)},
+            at=at,
+            price=lambda params: params.controller.dial.price,
+            largest_price=lambda params: params.controller.dial.largest,
+            modes=modes,
+            mode=lambda params: self.mode(params.controller),
+        )
+
+
+class Choice(Protocol):
+    """Choose by Q(s, a_prev, .): mu and the action.
+
+    Args:
+        q: (B, A) values, the price of leaving a_prev included.
+        log_core: (B, A) the core's log-probabilities.
+        prev_action: (B,)
+        critics_begin: Whether the critics choose an episode's first action (1) or the core (0).
+        xp: `jax.numpy` or `numpy`.
+    """
+
+    def __call__(
+        self,
+        q: Array,
+        log_core: Array,
+        prev_action: Array,
+        critics_begin: Array | float = 0.0,
+        xp: Any = jnp,
+    ) -> tuple[Any, Any]: ...
+
+
+class RewardScale(NamedTuple):
+    """The size of the rewards seen so far."""
+
+    largest: Array  # in absolute value
+    typical: Array  # the mean over the updates of their minibatches' median rewards
+    updates: Array
+
+
+class PricedState(NamedTuple):
+    critics: Critics
+    scale: RewardScale | None  # None where no price is charged
+
+
+class DialSetting(NamedTuple):
+    """What a dial is set to: one price for all rows, or one for each."""
+
+    price: Array
+    largest: Array
+    relative: Array  # the price in the unit of the values at this price
+    features: Array  # what networks see of the price
+    critics_begin: Array  # whether a gate's critics choose an episode's first action, or its core
+
+
+class PricedParams(NamedTuple):
+    critics: Tree  # twins: the lower value counts, as in learning
+    dial: DialSetting | None  # None for one fixed price
+
+
+class BatchPrices(NamedTuple):
+    """The prices at which a minibatch is learned."""
+
+    price: Array | float
+    refund: Array | float  # the share of the price that each step earns back
+    unit: Array | float  # values are learned in this unit: 1 + price / largest reward
+    features: Array | None
+    scale: RewardScale | None
+
+
+class Priced:
+    """Act by twin critics of the value before the price; `config.choice` says how."""
+
+    def __init__(self, config: PricedConfig, spec: Spec) -> None:
+        self.config, self.n_actions = config, spec.actions.width
+        self.choose = config.choice
+        self.interval, self.at_once = config.train_interval, config.at_once
+        self.fixed = config.price or 0.0
+        extra = self.n_actions + (prices.FEATURES if config.price is None else 0)
+        self.value = Network(spec, config.hidden, self.n_actions, extra)
+        self.optimiser = adam(config.learning_rate)
+        self.warm_up = WarmUp(config.warmup, config.noise)
+
+    def init(self, rng: np.random.Generator) -> PricedState:
+        critics = init_critics(rng, self.value, self.optimiser)
+        if self.config.price == 0:
+            return PricedState(critics, None)
+        zero = jnp.float32(0)
+        return PricedState(critics, RewardScale(zero, jnp.copy(zero), jnp.uint32(0)))
+
+    def _prices(self, scale: RewardScale | None, batch: Transition) -> BatchPrices:
+        """Give each transition a price. In its unit no price's values dwarf another's."""
+        config = self.config
+        if scale is None:
+            return BatchPrices(0.0, 0.0, 1.0, None, None)
+        updates = scale.updates + 1
+        largest = jnp.maximum(scale.largest, jnp.abs(batch.reward).max())
+        typical = scale.typical + (jnp.median(batch.reward) - scale.typical) / updates
+        refund = prices.REFUND * prices.earning(typical, largest)
+        refund = refund if config.refund is None else config.refund
+        scale, count = RewardScale(largest, typical, updates), scale.updates
+        if config.price is not None:
+            return BatchPrices(self.fixed, refund, 1.0, None, scale)
+        x = prices.draw(prices.spread(count, len(batch.action)))
+        unit = 1 + config.largest * x
+        return BatchPrices((unit - 1) * largest, refund, unit, prices.features(x), scale)
+
+    def update(
+        self, state: PricedState, batch: Transition, core: CoreOutputs
+    ) -> tuple[PricedState, dict[str, Array]]:
+        config, scale = self.config, state.scale
+        price, refund, unit, features, new_scale = self._prices(scale, batch)
+        now, then = (one_hot(a, self.n_actions) for a in (batch.prev_action, batch.action))
+        last = then
+        if features is not None:
+            now, then = (jnp.concatenate([hot, features], -1) for hot in (now, then))
+        u_next = self.value(state.critics.target, batch.next_obs, then).min(0)
+        # this decision's price is no part of U; the next decision's price is still to be paid
+        q_next = prices.net(u_next, jnp.asarray(price / unit)[..., None], last)
+        action_next = self.choose(q_next, core.next.log_pi, batch.action)[1]
+        if config.warmup and scale is not None:  # evaluate the core before improving on it
+            watching = scale.updates < config.warmup // config.train_interval
+            action_next = jnp.where(watching, core.next.log_pi.argmax(-1), action_next)
+        log_pi_next = losses.log_certain(action_next, self.n_actions)
+        cost = batch.discount * prices.charge(price, batch.action, action_next, refund)
+        batch = batch._replace(reward=(batch.reward - cost) / unit)
+        critics, _, critic_loss = soft_evaluation(
+            state.critics,
+            self.value,
+            self.optimiser,
+            batch,
+            now,
+            losses.soft_value(log_pi_next, u_next, 0.0),
+            config.target_rate,
+            config.huber,
+            config.at_once,
+        )
+        return PricedState(critics, new_scale), {"mixed_critic_loss": critic_loss}
+
+    def acting(self, state: PricedState) -> PricedParams:
+        # the targets: averages over many updates, which jitter less
+        if self.config.price is not None or state.scale is None:
+            return PricedParams(state.critics.target, None)
+        zero = jnp.float32(0)
+        largest = self.config.largest * state.scale.largest
+        dial = DialSetting(zero, largest, zero, prices.features(zero), zero)
+        return PricedParams(state.critics.target, dial)
+
+    def at(self, params: PricedParams, price: Array) -> PricedParams:
+        """Set the dial to a price."""
+        assert params.dial is not None
+        largest = params.dial.largest
+        # before the first reward the largest price is 0; nothing beyond it was learned
+        x = np.asarray(price / max(largest, np.finfo(np.float32).tiny), np.float32)
+        x = np.minimum(x, np.float32(1))
+        relative = np.asarray(price, np.float32) / (1 + np.float32(self.config.largest) * x)
+        features, begin = prices.features(x, np), params.dial.critics_begin
+        return params._replace(
+            dial=DialSetting(np.float32(price), largest, relative, features, begin)
+        )
+
+    def apply(
+        self, params: PricedParams, obs: Array, prev_action: Array, core: Acting, xp: Any = jnp
+    ) -> Acting:
+        last = one_hot(prev_action, self.n_actions, xp)
+        dial, inputs, log_core = params.dial, last, core.policy.log_pi
+        if dial is not None:
+            row_for_each = xp.zeros((len(obs), 1), np.float32)
+            inputs = (last, dial.features + row_for_each)
+        price = dial.relative[..., None] if dial is not None else self.fixed
+        u = self.value(params.critics, obs, inputs, xp).min(0)
+        q = prices.net(u, price, last)
+        begin = dial.critics_begin if dial is not None else 0.0
+        mu, action = self.choose(q, log_core, prev_action, begin, xp)
+        log_pi = losses.log_certain(action, self.n_actions, xp)
+        return Acting(Categorical(log_pi), core.policy, mu, q)
+
+    def draw(self, step: int, rng: np.random.Generator) -> float:
+        return WATCHED if self.warm_up.watches(step, rng) else rng.random()
+
+    def explore(
+        self,
+        params: PricedParams,
+        obs: np.ndarray,
+        prev_action: np.ndarray,
+        core: Acting,
+        drawn: np.ndarray,
+    ) -> Categorical:
+        """In a share of the episodes the core alone, else the controller at the episode's price.
+
+        A number below `core_share` means the core; the rest of the range gives the price.
+        """
+        config = self.config
+        if params.dial is not None:
+            rest = (drawn - config.core_share) / max(1 - config.core_share, 1e-9)
+            params = self.at(params, prices.draw(np.maximum(rest, 0), np) * params.dial.largest)
+        own = self.apply(params, obs, prev_action, core, np).policy
+        core_pi = np.exp(core.policy.log_pi)
+        share = np.where(drawn < config.core_share, 1.0, config.noise)[:, None]
+        policy = log_probabilities((1 - share) * np.exp(own.log_pi) + share * core_pi)
+        return self.warm_up.policy(Categorical(policy), core.policy, prev_action, drawn)

@@ -1,0 +1,48 @@
+"""The warm-up of a controller around a good core: first watch the core, then take over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from policy_inertia.actions.discrete import Categorical
+from policy_inertia.networks.perceptron import one_hot
+
+WATCHED = -1.0
+"""The number of an episode in which the core acts and the controller only watches."""
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """For `steps` transitions every episode is watched; over as many again the share falls to 0."""
+
+    steps: int
+    repeats: float
+    """In watched episodes, the share of steps that repeat the last action instead: without them
+    there would be nothing to compare the core's actions with."""
+
+    def controller_share(self, step: int) -> float:
+        """The probability that an episode that begins at this step is run by the controller."""
+        return min(max(step / self.steps - 1, 0.0), 1.0)
+
+    def watches(self, step: int, rng: np.random.Generator) -> bool:
+        """Draw whether an episode that begins at this step is watched."""
+        return bool(self.steps) and rng.random() >= self.controller_share(step)
+
+    def policy(
+        self, policy: Categorical, core: Categorical, prev_action: np.ndarray, drawn: np.ndarray
+    ) -> Categorical:
+        """Replace `policy` in watched episodes by the core with some repeated actions."""
+        watched = drawn[:, None] < 0
+        if not watched.any():
+            return policy
+        last = one_hot(prev_action, core.log_pi.shape[1], np)
+        repeat = self.repeats * last.sum(1, keepdims=True)
+        watching = log_probabilities((1 - repeat) * np.exp(core.log_pi) + repeat * last)
+        return Categorical(np.where(watched, watching, policy.log_pi))
+
+
+def log_probabilities(pi: np.ndarray) -> np.ndarray:
+    """Take logarithms of probabilities that may be 0."""
+    return np.log(np.maximum(pi, np.finfo(np.float32).tiny))

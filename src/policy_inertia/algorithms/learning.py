@@ -1,0 +1,123 @@
+"""The parts that several algorithms learn with: Adam, one gradient step, twin critics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import optax
+from jax import numpy as jnp
+
+from policy_inertia.algorithms import losses
+from policy_inertia.networks.perceptron import Network
+from policy_inertia.types import Array, Transition, Tree
+
+LARGE = 1_000_000
+"""From this many numbers on, joining a network into one vector costs more than it saves."""
+
+
+def adam(learning_rate: float) -> optax.GradientTransformation:
+    """Adam with optax's defaults.
+
+    A small network is updated as one flat vector: one fused loop is faster than one per leaf.
+    """
+    each = optax.adam(learning_rate)
+    joined = optax.flatten(each)
+
+    def fitting(tree: Tree) -> optax.GradientTransformation:
+        size = sum(leaf.size for leaf in jax.tree.leaves(tree))
+        return each if size >= LARGE else joined
+
+    return optax.GradientTransformation(
+        lambda params: fitting(params).init(params),
+        lambda gradient, state, params=None: fitting(gradient).update(gradient, state, params),
+    )
+
+
+class Step(NamedTuple):
+    """The result of one gradient step."""
+
+    params: Tree
+    optimiser: Tree
+    loss: Array
+    extra: Any
+    """What the loss function returned beside the loss."""
+
+
+def descend(
+    optimiser: optax.GradientTransformation,
+    loss: Callable[[Tree], tuple[Array, Any]],
+    params: Tree,
+    optimiser_state: Tree,
+) -> Step:
+    """Take one gradient step on `loss`, which returns the loss and anything else of interest."""
+    (value, extra), gradient = jax.value_and_grad(loss, has_aux=True)(params)
+    updates, optimiser_state = optimiser.update(gradient, optimiser_state)
+    return Step(optax.apply_updates(params, updates), optimiser_state, value, extra)
+
+
+class Critics(NamedTuple):
+    """Twin critics on a leading axis, their targets, and their optimiser's state."""
+
+    online: Tree
+    target: Tree
+    optimiser: Tree
+
+
+def init_critics(
+    rng: np.random.Generator, network: Network, optimiser: optax.GradientTransformation
+) -> Critics:
+    """Make two different critics, and targets that start as their copies."""
+    online = network.init(rng, twins=2)
+    # copies: a donated state must not hold one buffer twice
+    return Critics(online, jax.tree.map(jnp.copy, online), optimiser.init(online))
+
+
+class Evaluated(NamedTuple):
+    """The result of one step of policy evaluation."""
+
+    critics: Critics
+    q: Array
+    """(B, A) the lower value of the twins at the observations."""
+    loss: Array
+
+
+def soft_evaluation(
+    critics: Critics,
+    network: Network,
+    optimiser: optax.GradientTransformation,
+    batch: Transition,
+    extra: Array,
+    next_value: Array,
+    rate: float,
+    huber: float | None = None,
+    at_once: bool = False,
+) -> Evaluated:
+    """Take one step of soft policy evaluation: J(theta) of the core, J(vartheta) of the mixed one.
+
+    Args:
+        critics: The twins before the step.
+        network: The twins' architecture.
+        optimiser: The twins' optimiser.
+        batch: Transitions.
+        extra: What the critics see beside the observation, or None.
+        next_value: V of the next observations, by the targets.
+        rate: The share of the critics that moves into their targets.
+        huber: See `losses.bellman_residual`.
+        at_once: Return Q of the critics before the step, which the loss has computed anyway,
+            instead of after it.
+    """
+    y = losses.bellman_target(batch.reward, batch.discount, next_value)
+
+    def residual(online: Tree) -> tuple[Array, Array]:
+        q = network(online, batch.obs, extra)
+        return losses.bellman_residual(q, batch.action, y, huber), q
+
+    online, optimiser_state, loss, q = descend(
+        optimiser, residual, critics.online, critics.optimiser
+    )
+    target = optax.incremental_update(online, critics.target, rate)
+    q = q if at_once else network(online, batch.obs, extra)
+    return Evaluated(Critics(online, target, optimiser_state), q.min(0), loss)

@@ -1,0 +1,106 @@
+"""A policy's memory as a value: what it carries from one step to the next.
+
+The state is a dict of named arrays with one row for each env. `predict`, evaluation, exported files
+and env wrappers pass it on in this form. Every policy remembers its previous action; a filter adds
+fields of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from policy_inertia.actions.discrete import split_choice
+from policy_inertia.actions.space import ActionSpace, select
+from policy_inertia.errors import InputError
+from policy_inertia.types import Array
+
+State = dict[str, np.ndarray]
+PREVIOUS_ACTION = "previous_action"
+REMAINING = "remaining"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One array of the state."""
+
+    name: str
+    initial: Callable[[int], np.ndarray]
+    """Gives the rows of n envs at the start of an episode."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The fields of a policy's state."""
+
+    fields: tuple[Field, ...]
+
+    def initial(self, n: int) -> State:
+        """The state of `n` envs at the start of an episode."""
+        return {field.name: field.initial(n) for field in self.fields}
+
+    def reset(self, state: State, starts: np.ndarray) -> State:
+        """Put the rows where `starts` is true back to the start of an episode."""
+        initial = self.initial(len(starts))
+        return {name: select(starts, initial[name], rows) for name, rows in state.items()}
+
+    def at(self, state: State | None, n: int, starts: Any = None) -> State:
+        """The state to act with: checked, and reset where an episode starts.
+
+        Raises:
+            InputError: The state is not this policy's, or belongs to another number of envs.
+        """
+        if state is None:
+            return self.initial(n)
+        try:
+            rows = {field.name: np.asarray(state[field.name]) for field in self.fields}
+        except (TypeError, KeyError, IndexError):
+            names = ", ".join(field.name for field in self.fields)
+            raise InputError(
+                f"the state is {state!r}: pass the state that predict returned, with {names}"
+            ) from None
+        if any(len(values) != n for values in rows.values()):
+            counts = sorted({len(values) for values in rows.values()})
+            raise InputError(
+                f"the state has rows for {counts[0]} envs and there are {n} observations: pass the "
+                "state that predict returned for them"
+            )
+        return rows if starts is None else self.reset(rows, np.asarray(starts, bool).reshape(n))
+
+
+class Filter(Protocol):
+    """A rule between a policy's choice and the env: it may replace the action, and may remember."""
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """What it adds to the policy's memory."""
+
+    def step(self, choice: np.ndarray, scores: Array, state: State) -> tuple[np.ndarray, State]:
+        """Give the actions to take, and the new values of its own fields."""
+
+
+def memory_of(actions: ActionSpace, filters: tuple[Filter, ...]) -> Memory:
+    """The memory of a policy with these filters."""
+    previous = Field(PREVIOUS_ACTION, actions.null)
+    return Memory((previous, *(field for f in filters for field in f.fields)))
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Split a choice into an action and the number of steps to hold it."""
+
+    repeats: tuple[int, ...]
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (Field(REMAINING, lambda n: np.zeros(n, int)),)
+
+    def step(self, choice: np.ndarray, scores: Array, state: State) -> tuple[np.ndarray, State]:
+        action, hold = split_choice(choice, self.repeats)
+        previous, remaining = state[PREVIOUS_ACTION], state[REMAINING]
+        idle = (remaining == 0) | (previous < 0)
+        action = np.where(idle, action, previous)
+        return action, {REMAINING: np.where(idle, hold, remaining) - 1}

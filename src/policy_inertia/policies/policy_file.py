@@ -1,0 +1,118 @@
+"""A policy as one safetensors file: nothing in it can run code."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from policy_inertia.algorithms.interface import AlgorithmConfig
+from policy_inertia.envs.spaces import Spaces
+from policy_inertia.errors import InputError
+from policy_inertia.methods import find_method
+from policy_inertia.metrics.calibration_table import Calibration
+from policy_inertia.policies.spaces_with_core import SpacesWithCore, restore_core, store_core
+from policy_inertia.settings import config_from_dict
+from policy_inertia.storage import flatten, read_arrays, unflatten, write_arrays
+from policy_inertia.types import Spec, Tree
+
+CORE = " (core)"
+"""Follows a method's name where the policy is the method's core alone."""
+
+
+@dataclass(frozen=True)
+class PolicyParts:
+    """Everything that makes up a policy."""
+
+    method: str
+    config: AlgorithmConfig
+    spaces: Spaces
+    params: Tree
+    repeats: tuple[int, ...] = (1,)
+    hysteresis: float | None = None
+    task: str = ""
+    env_kwargs: dict[str, Any] = field(default_factory=dict)
+    calibration: Calibration | None = None
+
+
+def choice_spec(spaces: Spaces, repeats: tuple[int, ...]) -> Spec:
+    """The sizes of a task for a policy that also picks for how long to hold its actions."""
+    spec: Any = spaces.spec
+    return spec if repeats == (1,) else spec._replace(actions=spec.actions.with_repeats(repeats))
+
+
+def write_policy(path: Path, parts: PolicyParts) -> None:
+    """Write a policy to one file."""
+    about = {
+        "kind": "policy",
+        "method": parts.method,
+        "config": dataclasses.asdict(parts.config),
+        "config_class": type(parts.config).__name__,
+        "spaces": parts.spaces.to_dict(),
+        "repeats": parts.repeats,
+        "hysteresis": parts.hysteresis,
+        "task": parts.task,
+        "env_kwargs": parts.env_kwargs,
+        "calibration": parts.calibration and parts.calibration.to_dict(),
+    }
+    arrays = flatten(parts.params, "policy")
+    if isinstance(parts.spaces, SpacesWithCore):
+        core_arrays, about["core"] = store_core(parts.spaces.core)
+        arrays |= core_arrays
+    write_arrays(path, arrays, about)
+
+
+def read_policy(path: Path, core: Any = None) -> PolicyParts:
+    """Read what `write_policy` wrote.
+
+    Args:
+        path: The file, or a run folder with a `policy.safetensors`.
+        core: The policy that this one was trained around, where the file could not hold it.
+
+    Raises:
+        InputError: The file is damaged, is no policy, or needs a core that was not given.
+    """
+    if path.is_dir():
+        path = path / "policy.safetensors"
+    arrays, about = read_arrays(path)
+    if about.get("kind") != "policy":
+        raise InputError(
+            f"{path} holds no policy: give a policy.safetensors, or the run folder it is in"
+        )
+    config = config_from_dict(_template(about, path), about["config"])
+    spaces = Spaces.from_dict(about["spaces"])
+    if about.get("core"):
+        spaces = restore_core(spaces, arrays, about, core, path)
+    repeats = tuple(about["repeats"])
+    algorithm = config.build(choice_spec(spaces, repeats))
+    shapes = jax.eval_shape(lambda: algorithm.acting(algorithm.init(np.random.default_rng())))
+    table = about.get("calibration")
+    return PolicyParts(
+        about["method"],
+        config,
+        spaces,
+        unflatten(shapes, arrays, "policy", path),
+        repeats,
+        about["hysteresis"],
+        about["task"],
+        about["env_kwargs"],
+        Calibration.from_dict(table) if table else None,
+    )
+
+
+def _template(about: dict[str, Any], path: Path) -> AlgorithmConfig:
+    """A config of the class that the file's settings belong to, found through its method's row."""
+    name = about["method"].removesuffix(CORE)
+    config = find_method(name).config
+    configs = config.variants() if name == about["method"] else [config.core_config]
+    for known in configs:
+        if type(known).__name__ == about["config_class"]:
+            return known
+    raise InputError(
+        f"{path} holds settings of {about['config_class']}: expected those of {about['method']}, so "
+        "save the policy again"
+    )
