@@ -26,6 +26,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 benchmark: $(VENV)/.core .venv-peers/.done  ## our learner beside other libraries
 	$(BIN)/python benchmarks/learner.py --peers .venv-peers/bin/python

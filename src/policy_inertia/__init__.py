@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from policy_inertia.evaluation.evaluate import evaluate as evaluate
     from policy_inertia.methods import METHODS as METHODS
     from policy_inertia.metrics.episodes import oscillation_ratio as oscillation_ratio
-    from policy_inertia.metrics.episodes import summarise as summarise
+    from policy_inertia.metrics.measures import summarise as summarise
     from policy_inertia.policies.cores import Core as Core
     from policy_inertia.policies.cores import load_core as load_core
     from policy_inertia.policies.policy import Policy as Policy
@@ -38,7 +38,7 @@ _HOME = {
     "oscillation_ratio": "metrics.episodes",
     "settings": "settings",
     "smooth": "smoothing.smooth",
-    "summarise": "metrics.episodes",
+    "summarise": "metrics.measures",
     "train": "training.loop",
 }
 __all__ = sorted(_HOME)

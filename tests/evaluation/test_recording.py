@@ -47,7 +47,7 @@ def test_every_step_is_kept_with_what_was_seen_before_it(policy):
     assert [m.previous for m in first.moments] == [-1, *(m.action for m in first.moments[:-1])]
     assert (first.label, first.actions, first.nested) == ("mine", ("STAY", "GO"), True)
     assert (first.terminated, first.crashed, first.cut) == (True, None, False)
-    assert first.total == sum(m.reward for m in first.moments)
+    assert first.return_ == sum(m.reward for m in first.moments)
     switched = [m.previous >= 0 and m.previous != m.action for m in first.moments]
     assert [m.switched for m in first.moments] == switched
     assert first.switches == sum(switched)
@@ -72,11 +72,11 @@ def test_greedy_episodes_are_those_of_an_evaluation(policy):
     recorded = record(policy, seen, 3, seed=4, deterministic=True)
     for ours, theirs in zip(recorded, measured, strict=True):
         assert [m.action for m in ours.moments] == theirs.actions.tolist()
-        assert ours.total == theirs.reward
+        assert ours.return_ == theirs.return_
 
 
 def test_same_seed_same_recording(policy):
-    assert record(policy, seen, seed=1)[0].total == record(policy, seen, seed=1)[0].total
+    assert record(policy, seen, seed=1)[0].return_ == record(policy, seen, seed=1)[0].return_
     once, again = (record(policy, seen, seed=1)[0].moments for _ in range(2))
     assert [m.action for m in once] == [m.action for m in again]
 

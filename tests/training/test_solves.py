@@ -80,7 +80,7 @@ def test_dqn_is_better_than_chance_on_qbert_after_a_short_run(tmp_path):
         for seed, folder in enumerate(series.folders)
     ]
     print(scores)
-    chance = [e.reward for e in evaluate(Chance(), QBERT, 200, seed=1).episodes]
+    chance = [e.return_ for e in evaluate(Chance(), QBERT, 200, seed=1).episodes]
     assert interval("dqn", scores)[0] > interval("chance", chance)[1]
 
 

@@ -267,7 +267,7 @@ def record(args: list[str]) -> None:
     for k, episode in enumerate(made):
         cut = ", cut there" if episode.cut else ""
         out.print(
-            f"episode {k}: return {episode.total:.1f}, {episode.switches} switches in "
+            f"episode {k}: return {episode.return_:.1f}, {episode.switches} switches in "
             f"{len(episode.moments)} steps{cut}",
             soft_wrap=True,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, Protocol
 
@@ -11,7 +10,8 @@ import numpy as np
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import EnvLike, Envs, episode_seed
 from policy_inertia.errors import InputError
-from policy_inertia.metrics.episodes import Episode, summarise
+from policy_inertia.metrics.episodes import Episode
+from policy_inertia.metrics.measures import Evaluation
 from policy_inertia.policies.policy import Policy
 
 LONGEST = 100_000  # steps of an episode; one that goes on has no time limit
@@ -28,27 +28,6 @@ class Predictor(Protocol):
         episode_start: Any = None,
         deterministic: bool = False,
     ) -> tuple[np.ndarray, Any]: ...
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Finished episodes, and what the inertia controller said on the way (empty without one)."""
-
-    episodes: list[Episode]
-    mu: np.ndarray  # one value for each step that had a previous action
-    switch_gap: np.ndarray  # at each such step: switch probability, mixed minus core
-
-    def summary(self) -> dict[str, Any]:
-        """All figures by name."""
-        figures = summarise(self.episodes)
-        if len(self.mu):
-            figures |= {
-                "mu_mean": float(self.mu.mean()),
-                "mu_under_0.05": float((self.mu < 0.05).mean()),
-                "mu_over_0.95": float((self.mu > 0.95).mean()),
-                "switch_mixed_minus_core": float(self.switch_gap.mean()),
-            }
-        return figures
 
 
 def evaluate(

@@ -64,7 +64,7 @@ class Recording:
     cut: bool
 
     @property
-    def total(self) -> float:
+    def return_(self) -> float:
         return sum(m.reward for m in self.moments)
 
     @property

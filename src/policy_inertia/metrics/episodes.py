@@ -1,8 +1,8 @@
-"""How much a policy oscillates, measured on action sequences; nothing here knows of policies.
+"""Episodes, and how often the actions of an episode switch.
 
-An *episode's actions* is the sequence a_0 ... a_{n-1} of primitive actions. The edge cases:
-an episode of one step has no switch and so a ratio of 0; an episode without steps is an error;
-over no episodes at all every mean is NaN.
+The *actions* of an episode are the sequence a_0 ... a_{n-1} of primitive actions. Edge cases: an
+episode of one step has no switch, so its ratio is 0; an episode without steps is an error; over no
+episodes at all, every mean is NaN.
 """
 
 from __future__ import annotations
@@ -13,92 +13,90 @@ from typing import Any
 
 import numpy as np
 
+from policy_inertia.actions.space import ActionSpace
 from policy_inertia.errors import InputError
 from policy_inertia.types import Array
 
 
 @dataclass(frozen=True)
 class Episode:
-    """One finished evaluation episode."""
+    """One finished episode.
 
-    reward: float  # undiscounted return
+    Attributes:
+        return_: Undiscounted sum of the rewards.
+        actions: The actions in their order, `(n, *shape)`.
+        terminated: Whether the env ended the episode; False after a time limit.
+        crashed: Whether the episode ended in a crash; None if the env does not report it.
+        space: The space of the actions; None means one number per action.
+    """
+
+    return_: float
     actions: np.ndarray
     terminated: bool
-    crashed: bool | None = None  # None where the env does not tell
+    crashed: bool | None = None
+    space: ActionSpace | None = None
 
     def __len__(self) -> int:
         return len(self.actions)
 
+    @property
+    def switches(self) -> int:
+        """The number of steps whose action differs from the one before."""
+        return switches(self.actions, self.space)
 
-def _actions(episode: Array) -> np.ndarray:
-    actions = np.asarray(episode)
-    if actions.ndim != 1 or not len(actions):
-        raise InputError(
-            f"an episode's actions have shape {actions.shape}: give a one-dimensional sequence "
-            "of at least one action"
-        )
-    return actions
-
-
-def switches(episode: Array) -> int:
-    """c_i of the paper: how often a_t != a_{t-1} inside one episode."""
-    actions = _actions(episode)
-    return int(np.count_nonzero(actions[1:] != actions[:-1]))
+    @property
+    def reversals(self) -> int:
+        """The number of steps that undo the switch before them."""
+        return reversals(self.actions, self.space)
 
 
-def reversals(episode: Array) -> int:
-    """How often the policy goes there and back (A, B, A) inside one episode."""
-    a = _actions(episode)
-    return int(np.count_nonzero((a[2:] == a[:-2]) & (a[2:] != a[1:-1])))
+def switches(actions: Array, space: ActionSpace | None = None) -> int:
+    """c_i of the paper: the number of steps of one episode with a_t != a_{t-1}."""
+    a = _checked(actions, space)
+    return int(np.count_nonzero(~_equal(a[1:], a[:-1], space)))
+
+
+def reversals(actions: Array, space: ActionSpace | None = None) -> int:
+    """The number of steps that undo a switch (A, B, A) in one episode."""
+    a = _checked(actions, space)
+    return int(np.count_nonzero(_equal(a[2:], a[:-2], space) & ~_equal(a[2:], a[1:-1], space)))
 
 
 def oscillation_ratio(episodes: Iterable[Array]) -> float:
     """xi, Equation (action-oscillation-ratio) as evaluated: the mean over episodes of c_i / n_i."""
-    return _mean([switches(e) / len(e) for e in episodes])
-
-
-def reversal_ratio(episodes: Iterable[Array]) -> float:
-    """The mean over episodes of reversals / steps."""
-    return _mean([reversals(e) / len(e) for e in episodes])
-
-
-def mean_dwell(episodes: Iterable[Array]) -> float:
-    """The mean number of steps for which an action is held: all steps / all runs of one action."""
-    episodes = [_actions(e) for e in episodes]
-    runs = sum(switches(e) + 1 for e in episodes)
-    return sum(len(e) for e in episodes) / runs if runs else float("nan")
+    return mean([switches(e) / len(e) for e in episodes])
 
 
 def switch_matrix(episodes: Iterable[Array], n_actions: int) -> np.ndarray:
-    """Counts[i, j] of "j right after i" inside an episode; the diagonal counts repetitions."""
+    """Counts[i, j] of action j right after action i; the diagonal counts repetitions."""
     counts = np.zeros((n_actions, n_actions), np.int64)
     for episode in episodes:
-        actions = _actions(episode)
+        actions = _checked(episode)
         if actions.min() < 0 or actions.max() >= n_actions:
             raise InputError(
-                f"an episode holds action {actions.min()} to {actions.max()}: "
-                f"with n_actions={n_actions} they must lie in 0 to {n_actions - 1}"
+                f"an episode holds actions from {actions.min()} to {actions.max()}: with "
+                f"n_actions={n_actions} they must lie in 0 to {n_actions - 1}"
             )
         np.add.at(counts, (actions[:-1], actions[1:]), 1)
     return counts
 
 
-def summarise(episodes: Sequence[Episode]) -> dict[str, Any]:
-    """Every figure that is reported of a set of episodes, by name."""
-    actions = [e.actions for e in episodes]
-    told = [e.crashed for e in episodes if e.crashed is not None]
-    return {
-        "episodes": len(episodes),
-        "return": _mean([e.reward for e in episodes]),
-        "return_std": float(np.std([e.reward for e in episodes])) if episodes else float("nan"),
-        "length": _mean([len(e) for e in episodes]),
-        "oscillation_ratio": oscillation_ratio(actions),
-        "reversal_ratio": reversal_ratio(actions),
-        "mean_dwell": mean_dwell(actions),
-        "termination_rate": _mean([e.terminated for e in episodes]),
-        "crash_rate": _mean(told) if told else None,
-    }
-
-
-def _mean(values: Sequence[Any]) -> float:
+def mean(values: Sequence[Any]) -> float:
+    """The mean of the values; NaN if there are none."""
     return float(np.mean(values)) if len(values) else float("nan")
+
+
+def _checked(actions: Array, space: ActionSpace | None = None) -> np.ndarray:
+    array = np.asarray(actions)
+    shape = () if space is None else space.shape
+    if array.ndim < 1 or array.shape[1:] != shape or not len(array):
+        raise InputError(
+            f"an episode's actions have shape {array.shape}: give a sequence of at least one "
+            f"action of shape {shape}"
+        )
+    return array
+
+
+def _equal(a: np.ndarray, b: np.ndarray, space: ActionSpace | None) -> np.ndarray:
+    """Which pairs of actions are equal: `(n,)` booleans."""
+    return np.asarray(a == b if space is None else space.equal(a, b))

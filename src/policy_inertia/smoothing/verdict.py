@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia.evaluation.evaluate import Evaluation
 from policy_inertia.metrics.episodes import switches
+from policy_inertia.metrics.measures import Evaluation
 from policy_inertia.policies.policy import Policy
 
 REPETITIONS = 2_000
@@ -74,7 +74,7 @@ def measured(name: str, policy: Policy, evaluation: Evaluation) -> Candidate:
     """A candidate from its episodes."""
     episodes = evaluation.episodes
     values = {
-        "return": np.array([e.reward for e in episodes]),
+        "return": np.array([e.return_ for e in episodes]),
         "oscillation_ratio": np.array([switches(e.actions) / len(e) for e in episodes]),
     }
     if all(e.crashed is not None for e in episodes):

@@ -183,7 +183,7 @@ def policies(run_folder: str) -> dict[str, Any]:
         pi.evaluate(policy, env, 6, seed=3).episodes for env in (name, highway.on_original(name))
     ]
     return {
-        "returns": [[episode.reward for episode in episodes] for episodes in found],
+        "returns": [[episode.return_ for episode in episodes] for episodes in found],
         "actions": [[episode.actions.tolist() for episode in episodes] for episodes in found],
     }
 

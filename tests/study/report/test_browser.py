@@ -226,7 +226,7 @@ def test_end_is_shown(page, inspector, recordings):
     assert inspector.locator(".where").inner_text() == "the end"
     assert "and the episode" in inspector.locator(".outcome").first.inner_text()
     shown = inspector.locator("h4 span").nth(1).inner_text()
-    assert shown == f"return {recordings[1].total:.2f}"
+    assert shown == f"return {recordings[1].return_:.2f}"
 
 
 def test_frames_follow_the_steps(page, inspector):
