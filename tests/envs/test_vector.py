@@ -66,7 +66,7 @@ def test_compiled_batches_are_single_envs_side_by_side_and_come_back(task):
     rng = np.random.default_rng(0)
     for _ in range(40):
         np.testing.assert_array_equal(envs.obs[1], obs.ravel())
-        actions = rng.integers(0, envs.spaces.n_actions, 3)
+        actions = rng.integers(0, envs.spaces.discrete.n, 3)
         step = envs.step(actions)
         obs, reward, terminated, truncated, info = alone.step(actions[1])
         assert step.reward[1] == reward

@@ -91,7 +91,7 @@ def test_zip_to_onnx_to_onnxruntime(sb3_model, algorithm, env, tau, tmp_path):
     assert written.difference < 1e-5
     n = 64 if env is Pictures else 10_000
     obs = observations(model, env, n)
-    prev = np.random.default_rng(0).integers(-1, core.spaces.n_actions, len(obs))
+    prev = np.random.default_rng(0).integers(-1, core.spaces.discrete.n, len(obs))
     actions, pi, mu = session(written.path).run(
         ["action", "probabilities", "inertia"],
         {"observation": obs.astype(np.float32), "previous_action": prev},

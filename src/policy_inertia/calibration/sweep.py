@@ -12,7 +12,8 @@ from policy_inertia.envs.vector import EnvLike, Envs, episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.calibration_table import Calibration, Row
-from policy_inertia.policies.policy import Policy, State
+from policy_inertia.policies.memory import PREVIOUS_ACTION, State
+from policy_inertia.policies.policy import Policy
 from policy_inertia.types import Array
 
 CALIBRATION = 3  # a stream of episode seeds beside training's, evaluation's and the final one's
@@ -34,7 +35,7 @@ def calibrate(
     The settings of a dial are prices; of any other policy thresholds of hysteresis, which need no
     training. They go up to where it hardly ever switches; where the oscillation ratio differs by
     more than 0.02 from one to the next, more go in between. Every setting gets the same episodes,
-    with greedy actions. Where there are several ways to act (`policy.ways`), the one with the
+    with greedy actions. Where there are several ways to act (`policy.modes()`), the one with the
     highest mean return over the first settings is kept.
     """
     if policy.repeats != (1,):
@@ -52,16 +53,16 @@ def calibrate(
         return evaluate(predictor, slots, episodes, first, deterministic=True).summary()
 
     def row(setting: float, policy: Policy) -> Row:
-        figures = run(policy.set_to(setting))
+        figures = run(policy.with_setting(setting))
         names = ("oscillation_ratio", "return", "crash_rate", "termination_rate", "length")
         return Row(setting, *(figures[name] for name in names))
 
     try:
         given = sorted(settings) if settings is not None else _first(policy, run)
-        tried = [([row(x, each) for x in given], each) for each in policy.ways()]
+        tried = [([row(x, each) for x in given], each) for each in policy.modes()]
         rows, policy = max(tried, key=lambda one: sum(r.mean_return for r in one[0]))
         if settings is None:
-            while policy.unbounded and rows[-1].oscillation_ratio > FROZEN and rows[-1].setting > 0:
+            while rows[-1].oscillation_ratio > FROZEN and rows[-1].setting > 0:
                 if len(rows) == 2 * SETTINGS:
                     break
                 rows.append(row(2 * rows[-1].setting, policy))  # beyond those: feel the way
@@ -69,7 +70,7 @@ def calibrate(
     finally:
         if slots is not env:
             slots.close()
-    table = Calibration(policy.knob, slots.name, episodes, seed, tuple(rows))
+    table = Calibration(policy.setting_name, slots.name, episodes, seed, tuple(rows))
     return policy.replace(calibration=table)
 
 
@@ -112,9 +113,8 @@ class _Gaps:
         deterministic: bool = False,
     ) -> tuple[np.ndarray, State]:
         obs = self.policy.spaces.encode(observation)
-        previous = np.full(len(obs), -1) if state is None else state[0]
-        if episode_start is not None:
-            previous = np.where(episode_start, -1, previous)
+        memory = self.policy.memory.at(state, len(obs), episode_start)
+        previous = memory[PREVIOUS_ACTION]
         scores = self.policy.acting(obs, previous).scores
         gaps = scores.max(1, keepdims=True) - scores
         self.gaps.append(gaps[gaps > 0])

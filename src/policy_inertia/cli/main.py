@@ -191,8 +191,8 @@ def evaluate(args: list[str]) -> None:
         ready = policy if policy.calibration else policy.calibrate(place, env_kwargs=kwargs)
         for budget in parsed.budget:
             kept = ready.with_budget(budget)
-            setting = kept.price if ready.knob == "price" else kept.hysteresis
-            variants.append((f"budget {budget:g} ({ready.knob} {setting:.3g}), greedy", kept, True))
+            setting = kept.price if ready.setting_name == "price" else kept.hysteresis
+            variants.append((f"budget {budget:g} ({ready.setting_name} {setting:.3g}), greedy", kept, True))
     found = {
         label: measure(p, place, parsed.episodes, parsed.seed, greedy, kwargs).summary()
         for label, p, greedy in variants
@@ -333,7 +333,7 @@ def dial(args: list[str]) -> None:
             with out.status(f"measuring {name}"):
                 p = p.calibrate(env, **how)
         assert p.calibration is not None
-        tables[name], ways[name] = p.calibration, p.way and f" ({p.way})"
+        tables[name], ways[name] = p.calibration, p.mode and f" ({p.mode})"
     for name, table in tables.items():
         show_calibration(
             f"{name}{ways[name]} on {env}, {table.episodes} greedy episodes each", table

@@ -58,7 +58,7 @@ def show(title: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> None:
 def show_calibration(title: str, table: Calibration) -> None:
     """One line for each setting of a dial."""
     told = any(row.crash_rate is not None for row in table.rows)
-    names = (table.knob, "oscillation", "return", "crashed" if told else "terminated")
+    names = (table.setting_name, "oscillation", "return", "crashed" if told else "terminated")
     shown = Table(title=title, title_justify="left")
     for name in names:
         shown.add_column(name, justify="right")

@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from policy_inertia.actions import kinds
+from policy_inertia.actions.discrete import Discrete
 from policy_inertia.actions.space import ActionSpace
 from policy_inertia.errors import InputError
 from policy_inertia.types import Array, Spec
@@ -63,6 +64,12 @@ class Spaces:
         """The inverse of `to_dict`."""
         actions = kinds.from_dict(values["actions"])
         return cls(**{**values, "obs_shape": tuple(values["obs_shape"]), "actions": actions})
+
+    @property
+    def discrete(self) -> Discrete:
+        """The actions, for code that needs a finite list of them."""
+        assert isinstance(self.actions, Discrete)
+        return self.actions
 
     @property
     def spec(self) -> Spec:

@@ -78,7 +78,7 @@ def evaluate(
             )
         observation = envs.spaces.decode(envs.obs)
         actions, state = policy.predict(observation, state, previous < 0, deterministic)
-        actions = np.asarray(actions) - envs.spaces.first_action
+        actions = np.asarray(actions) - envs.spaces.discrete.first
         step = envs.step(actions)
         reward += step.reward
         for i in np.flatnonzero(step.done & asked).tolist():
@@ -105,7 +105,7 @@ def both_ways(
     A policy that is always certain does the same in both, so it is evaluated once.
     """
     greedy = evaluate(policy, env, episodes, seed, True, env_kwargs).summary()
-    if policy.certain:
+    if policy.deterministic:
         return {"sampled": greedy, "greedy": greedy}
     sampled = evaluate(policy, env, episodes, seed, False, env_kwargs).summary()
     return {"sampled": sampled, "greedy": greedy}
@@ -144,8 +144,7 @@ class _Said:
         if self.policy.spaces != self.spaces:  # it adds something to the observations
             obs = self.policy.spaces.encode(self.spaces.decode(obs))
         acting = self.policy.acting(obs, previous)
-        rows = np.arange(len(previous))
-        gap = np.exp(acting.log_pi_core[rows, previous]) - np.exp(acting.log_pi[rows, previous])
+        gap = acting.core.probability(previous) - acting.policy.probability(previous)
         self.found.append((acting.mu, gap))
 
     def all(self) -> tuple[np.ndarray, np.ndarray]:

@@ -105,7 +105,7 @@ def record(
             "actions": action_names(made),
         }
         return [
-            _episode(policy, made, spaces.first_action, limit, frames, seed=s, **about)
+            _episode(policy, made, spaces.discrete.first, limit, frames, seed=s, **about)
             for s in (episode_seed(seed, k) for k in range(episodes))
         ]
     finally:

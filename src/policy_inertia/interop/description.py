@@ -152,7 +152,7 @@ class Model:
 
     @property
     def n_actions(self) -> int:
-        return self.spaces.n_actions
+        return self.spaces.discrete.n
 
 
 def layers_of(spaces: Spaces, params: Tree) -> tuple[Layers, Layers]:

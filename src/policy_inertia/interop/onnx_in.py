@@ -123,7 +123,7 @@ def _choose(
 def _fits(values: np.ndarray, kind: Kind, spaces: Spaces) -> bool:
     if kind == "action":
         return values.size == len(values) and values.dtype.kind in "iu"
-    return values.shape == (len(values), spaces.n_actions) and values.dtype.kind == "f"
+    return values.shape == (len(values), spaces.discrete.n) and values.dtype.kind == "f"
 
 
 def _question(path: Path, answers: dict[str, np.ndarray], what: str) -> str:

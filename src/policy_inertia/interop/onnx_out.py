@@ -90,7 +90,7 @@ def compare(
     """
     space = policy.space if isinstance(policy, Core) else space_of(policy.spaces)
     obs = examples(space, n)
-    prev = np.random.default_rng(1).integers(-1, policy.spaces.n_actions, n)
+    prev = np.random.default_rng(1).integers(-1, policy.spaces.discrete.n, n)
     feed: dict[str, np.ndarray] = {}
     if isinstance(policy, Core):
         acting = policy.acting(obs)
@@ -150,7 +150,7 @@ def serialise(model: Model) -> tuple[bytes, int]:
             None
         )
     graph = _Graph()
-    spaces, n_actions = model.spaces, model.spaces.n_actions
+    spaces, n_actions = model.spaces, model.spaces.discrete.n
     discrete = spaces.n_states is not None
     scores = graph.network(model.core, "observation")
     log_core, scores = graph.log_policy(model, scores)
@@ -233,7 +233,7 @@ def serialise(model: Model) -> tuple[bytes, int]:
             "policy_inertia": json.dumps(about),
             "task": str(model.about.get("task", "")),
             "method": str(model.about.get("method", "")),
-            "first_action": str(spaces.first_action),
+            "first_action": str(spaces.discrete.first),
             "n_actions": str(n_actions),
         },
     )
@@ -322,7 +322,7 @@ class _Graph:
             scores = self.log_softmax(x, model.temperature or 1.0)
         if model.temperature == GREEDY:
             best = self.add("ArgMax", scores, axis=1, keepdims=1)
-            others = self.add("Equal", best, self.integers([range(model.spaces.n_actions)]))
+            others = self.add("Equal", best, self.integers([range(model.spaces.discrete.n)]))
             others = self.as_float(self.add("Not", others))
             return self.add("Mul", others, self.number(LOG_ZERO)), scores
         log_pi = scores if model.kind == "logits" else self.log_softmax(x, model.temperature)

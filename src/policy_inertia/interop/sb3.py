@@ -317,7 +317,7 @@ def _layers(
     if kind == "logits":
         hidden.append(Linear(state["action_net.weight"].T, state["action_net.bias"]))
     if body.startswith("quantile"):
-        hidden[-1] = _mean_over_quantiles(hidden[-1], spaces.n_actions, name)
+        hidden[-1] = _mean_over_quantiles(hidden[-1], spaces.discrete.n, name)
     for linear in hidden:
         layers += [linear, Activation(activation)]
     _refuse_other_spaces(hidden, layers, spaces, name)
@@ -396,9 +396,9 @@ def _refuse_other_spaces(
     hidden: list[Linear], layers: list[Layer], spaces: Spaces, name: str
 ) -> None:
     n_actions = hidden[-1].w.shape[1]
-    if n_actions != spaces.n_actions:
+    if n_actions != spaces.discrete.n:
         raise InputError(
-            f"{name} chooses among {n_actions} actions and the env has {spaces.n_actions}: the "
+            f"{name} chooses among {n_actions} actions and the env has {spaces.discrete.n}: the "
             "action spaces differ, so give the env that it was trained on"
         )
     sample = np.zeros((1, *spaces.obs_shape), np.float32)

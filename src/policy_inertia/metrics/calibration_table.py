@@ -29,10 +29,10 @@ class Row:
 class Calibration:
     """A dial's settings from the lowest to the highest, each with the same greedy episodes.
 
-    `knob` says what is set: the price of switching of a dial, or hysteresis' threshold.
+    `setting_name` says what is set: the price of switching of a dial, or hysteresis' threshold.
     """
 
-    knob: str
+    setting_name: str
     task: str
     episodes: int
     seed: int
@@ -54,7 +54,7 @@ class Calibration:
             low, high = self.rows[-1].oscillation_ratio, self.rows[0].oscillation_ratio
             raise InputError(
                 f"an oscillation ratio of {max_oscillation:g} is not reachable: this policy's "
-                f"{self.knob} goes from {high:.3f} down to {low:.3f} on {self.task}, so give at "
+                f"{self.setting_name} goes from {high:.3f} down to {low:.3f} on {self.task}, so give at "
                 f"least {low:.3f}, or train longer or with another method"
             )
         return found
@@ -67,7 +67,7 @@ class Calibration:
         return cls(**{**values, "rows": tuple(Row(**row) for row in values["rows"])})
 
     def __str__(self) -> str:
-        lines = [f"{self.knob:>10}  oscillation  return  crashed"]
+        lines = [f"{self.setting_name:>10}  oscillation  return  crashed"]
         for r in self.rows:
             crashed = "" if r.crash_rate is None else f"{r.crash_rate:7.2f}"
             lines.append(

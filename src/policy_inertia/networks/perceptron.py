@@ -31,7 +31,7 @@ class Network:
     ) -> Tree:
         """Parameters: a list of layers, under "head" where there is a "torso" of convolutions."""
         image = self.spec.image
-        size = self.spec.obs_dim - self.spec.aside if image is None else torso_size(image)
+        size = self.spec.obs_dim - self.spec.core_outputs if image is None else torso_size(image)
         convolutions = None if image is None else init_torso(rng, image, twins)
         sizes = (size + self.extra, *self.hidden, self.outputs)
         head = init_mlp(rng, sizes, twins, zero_bias)
@@ -42,8 +42,8 @@ class Network:
 
         `extra` may come in several arrays, to be joined.
         """
-        if self.spec.aside:
-            obs = obs[..., : -self.spec.aside]
+        if self.spec.core_outputs:
+            obs = obs[..., : -self.spec.core_outputs]
         if self.spec.image is not None:
             obs = torso(params["torso"], obs, self.spec.image, xp)
             params = params["head"]

@@ -54,7 +54,7 @@ class Filter:
             if isinstance(config, DialConfig) and config.act != "mu":
                 self.gate = controller_of(controller.spaces, controller.params, config)
         self.controller, self.deterministic = controller, deterministic
-        self.n_actions: int = spaces.n_actions
+        self.n_actions: int = spaces.discrete.n
         self.rng = np.random.default_rng()
 
     def held(self, obs: np.ndarray, prev: np.ndarray, action: np.ndarray) -> np.ndarray:
@@ -128,7 +128,7 @@ class SmoothActions(gym.Wrapper):
         super().__init__(env)
         spaces = Spaces.of(env.observation_space, env.action_space, type(env.unwrapped).__name__)
         self._filter = Filter(controller, hysteresis, deterministic, spaces)
-        self._first = spaces.first_action
+        self._first = spaces.discrete.first
         self._obs: Any = None
         self._prev = -1
 

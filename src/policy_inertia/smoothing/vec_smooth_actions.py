@@ -29,7 +29,7 @@ class VecSmoothActions(VecEnvWrapper):
         super().__init__(venv)
         spaces = Spaces.of(venv.observation_space, venv.action_space, type(venv).__name__)
         self._filter = Filter(controller, hysteresis, deterministic, spaces)
-        self._first = spaces.first_action
+        self._first = spaces.discrete.first
         self._obs: Any = None
         self._prev = np.full(self.num_envs, -1)
         self._held = np.zeros(self.num_envs, bool)

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from policy_inertia.algorithms.nested import DialConfig
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.settings import RunConfig, merge, settings
 from policy_inertia.study.run.job import AFTERWARDS
@@ -162,7 +161,7 @@ class Study:
         free = config.repeats == (1,)  # the others hold their actions by themselves
         if not free:
             return Run(label, config, path)
-        core = experiment.budgets if isinstance(config.config, DialConfig) else ()
+        core = experiment.budgets if config.config.traits.dial else ()
         return Run(label, config, path, experiment.hysteresis, experiment.budgets, core)
 
 

@@ -21,7 +21,7 @@ def envs_of(n: int, name: str = QBERT, **kwargs) -> Envs:
 def drive(envs: Envs, steps: int, seed: int = 0):
     """Random actions, of env i whatever the number of envs; what all steps gave."""
     rng = np.random.default_rng(seed)
-    actions = rng.integers(0, envs.spaces.n_actions, (steps, 8))
+    actions = rng.integers(0, envs.spaces.discrete.n, (steps, 8))
     return [envs.step(actions[t, : envs.n]) for t in range(steps)]
 
 
@@ -35,7 +35,7 @@ def test_batches_are_ours_in_one_thread_and_leave_resets_to_the_caller():
     assert isinstance(vector.unwrapped, GameVectorEnv)
     assert vector.metadata["autoreset_mode"] == AutoresetMode.DISABLED
     assert (threading.active_count(), VectorEnv.metadata) == before
-    assert (spaces.obs_shape, spaces.n_actions) == ((4, 84, 84), 6)
+    assert (spaces.obs_shape, spaces.discrete.n) == ((4, 84, 84), 6)
     obs, info = vector.reset(seed=[5, 6, 7])
     assert (obs.shape, obs.dtype) == ((3, 4, 84, 84), np.uint8)
     assert info["lives"].tolist() == [4, 4, 4]

@@ -56,7 +56,7 @@ def _records(s: Series) -> Iterator[Record]:
     for seed in s.seeds:
         first = episode_seed(seed, CALIBRATION)
         returns = [
-            told(a, config.calibration_episodes, first)["return"] for a in range(spaces.n_actions)
+            told(a, config.calibration_episodes, first)["return"] for a in range(spaces.discrete.n)
         ]
         best = int(np.argmax(returns))
         entry = told(best, config.final_episodes, episode_seed(seed, FINAL))

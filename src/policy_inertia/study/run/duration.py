@@ -73,4 +73,4 @@ def measure(config: RunConfig, seconds: float) -> Pace:
     evaluate(policy, config.env, episodes, 1, env_kwargs=config.test_kwargs)
     episode = (time.perf_counter() - evaluated) / episodes
     session.envs.close()
-    return Pace(warm - began, step, episode, 1 if policy.certain else 2)
+    return Pace(warm - began, step, episode, 1 if policy.deterministic else 2)
