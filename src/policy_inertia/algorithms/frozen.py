@@ -1,7 +1,7 @@
 """A frozen core: somebody's policy, with nothing to learn.
 
 What it says comes with the observation, whose last numbers (`Spec.aside`) are its log-probabilities
-and scores, put there by `Consulted` spaces when the env gave it. So they are stored with every
+and scores, put there by `SpacesWithCore` when the env gave it. So they are stored with every
 transition, and the learner never calls the core.
 """
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from policy_inertia.algorithms.controllers import prices
 from policy_inertia.algorithms.dqn import DQNConfig
-from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.algorithms.losses import inertia
 from policy_inertia.algorithms.nested import DialConfig, NestedConfig
 from policy_inertia.envs.spaces import Spaces
@@ -28,17 +27,11 @@ from policy_inertia.networks.layers import (
     run,
 )
 from policy_inertia.networks.perceptron import one_hot
+from policy_inertia.policies.cores import Core, default_temperature
 from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.probing import OutputKind
+from policy_inertia.policies.spaces_with_core import SpacesWithCore
 from policy_inertia.types import Tree
-
-Kind = Literal["action", "logits", "probabilities", "q"]
-KINDS: tuple[Kind, ...] = ("action", "logits", "probabilities", "q")
-GREEDY = 0.0  # the temperature at which only the best action is left
-
-
-def default_temperature(kind: Kind) -> float:
-    """Q-values are followed greedily, probabilities and logits as they are."""
-    return GREEDY if kind == "q" else 1.0
 
 
 @dataclass(frozen=True)
@@ -117,7 +110,7 @@ class Model:
 
     spaces: Spaces
     core: Layers  # from the env's observations to scores, one for each action
-    kind: Kind  # what those scores are: logits or Q-values
+    kind: OutputKind  # what those scores are: logits or Q-values
     temperature: float
     controller: Controller | None = None
     hysteresis: float | None = None
@@ -165,6 +158,27 @@ def layers_of(spaces: Spaces, params: Tree) -> tuple[Layers, Layers]:
     return first + convolutions(params["torso"]), perceptron(params["head"])
 
 
+def model_of_core(core: Core) -> Model:
+    """A core as a model.
+
+    Raises:
+        InputError: The network of the core is not known.
+    """
+    if core.layers is None:
+        raise InputError(
+            f"the network inside {core.name} is not known, so it cannot be written as ONNX: "
+            "give a Stable-Baselines3 model with a standard MLP or Nature CNN policy"
+        )
+    return Model(
+        core.spaces,
+        core.layers,
+        core.kind,
+        core.temperature,
+        hysteresis=core.hysteresis,
+        about={"core": core.name, "method": "core"},
+    )
+
+
 def model_of(policy: Policy) -> Model:
     """One of our own policies as a model; refuses what needs more state than an action."""
     if policy.repeats != (1,):
@@ -183,12 +197,12 @@ def model_of(policy: Policy) -> Model:
         "config": dataclasses.asdict(policy.config),
         "calibration": policy.calibration and policy.calibration.to_dict(),
     }
-    if isinstance(config, FrozenConfig):
-        core = policy.spaces.core.model()  # type: ignore[attr-defined]
+    if isinstance(policy.spaces, SpacesWithCore):
+        core = model_of_core(policy.spaces.core)
         return dataclasses.replace(
             core, controller=controller, hysteresis=policy.hysteresis, about=about
         )
-    kind: Kind = "q" if isinstance(config, DQNConfig) else "logits"
+    kind: OutputKind = "q" if isinstance(config, DQNConfig) else "logits"
     return Model(
         policy.spaces,
         sum(layers_of(policy.spaces, params), ()),

@@ -18,7 +18,13 @@ import numpy as np
 
 from policy_inertia.algorithms.losses import LOG_ZERO
 from policy_inertia.errors import InputError
-from policy_inertia.interop.description import GREEDY, Controller, Model, Prices, model_of
+from policy_inertia.interop.description import (
+    Controller,
+    Model,
+    Prices,
+    model_of,
+    model_of_core,
+)
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.machine import versions
 from policy_inertia.networks.layers import (
@@ -32,9 +38,10 @@ from policy_inertia.networks.layers import (
     OneHot,
     Rescale,
 )
-from policy_inertia.policies.cores import Core
-from policy_inertia.policies.policy import Policy, apply_hysteresis
-from policy_inertia.policies.probing import examples, space_of
+from policy_inertia.policies.cores import GREEDY, Core
+from policy_inertia.policies.hysteresis import apply_hysteresis
+from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.probing import example_observations, gym_space
 from policy_inertia.storage import FORMAT, write_file
 
 OPSET, IR = 13, 7
@@ -72,7 +79,7 @@ def export(policy: Policy | Core, path: str | os.PathLike[str]) -> Exported:
     path = Path(path)
     if path.suffix != ".onnx":
         raise InputError(f"{path} ends in '{path.suffix}': an ONNX file ends in .onnx")
-    model = policy.model() if isinstance(policy, Core) else model_of(policy)
+    model = model_of_core(policy) if isinstance(policy, Core) else model_of(policy)
     data, nodes = serialise(model)
     checked = CHECKED if np.prod(model.spaces.obs_shape) < 5_000 else CHECKED // 20
     difference, ties = compare(policy, model, path, data, checked)
@@ -88,8 +95,8 @@ def compare(
 
     Where two actions are as good as each other, rounding decides; elsewhere nothing may differ.
     """
-    space = policy.space if isinstance(policy, Core) else space_of(policy.spaces)
-    obs = examples(space, n)
+    space = policy.space if isinstance(policy, Core) else gym_space(policy.spaces)
+    obs = example_observations(space, n)
     prev = np.random.default_rng(1).integers(-1, policy.spaces.n_actions, n)
     feed: dict[str, np.ndarray] = {}
     if isinstance(policy, Core):

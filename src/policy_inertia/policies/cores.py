@@ -1,54 +1,69 @@
-"""Anybody's policy as a core: `load_core` takes what people have and gives pi_core(.|s).
+"""A core: a frozen policy without memory, from any program, and the registry of its loaders.
 
-A core is frozen and has no memory. Stable-Baselines3 is read in `sb3.py`, ONNX in `onnx_core.py`.
+`load_core` turns what people have (a Stable-Baselines3 model, an ONNX file, a function) into a
+`Core`. Each kind of policy has a loader. The loaders live in `policy_inertia.interop`, a higher
+layer, and register themselves here.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
-from policy_inertia.algorithms.frozen import FrozenConfig
+from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms.interface import Acting, plain
 from policy_inertia.algorithms.losses import LOG_ZERO, log_greedy
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError, nearest
-from policy_inertia.interop import onnx_in as onnx_core
-from policy_inertia.interop import sb3
-from policy_inertia.interop.description import (
-    GREEDY,
-    KINDS,
-    Kind,
-    Model,
-    default_temperature,
-    model_of,
-)
 from policy_inertia.networks.layers import Layers, run
 from policy_inertia.networks.perceptron import log_softmax, one_hot
-from policy_inertia.policies.policy import Policy, State, apply_hysteresis, sample
-from policy_inertia.policies.probing import Ask, checked, examples, guess, space_of, spaces_of
+from policy_inertia.policies.hysteresis import apply_hysteresis
+from policy_inertia.policies.probing import (
+    OUTPUT_KINDS,
+    OutputFunction,
+    OutputKind,
+    check_output,
+    gym_space,
+    read_spaces,
+)
 from policy_inertia.types import Array
+
+GREEDY = 0.0
+"""The temperature at which only the best action has a positive probability."""
+
+
+def default_temperature(kind: OutputKind) -> float:
+    """Q-values are followed greedily; probabilities and logits are used as they are."""
+    return GREEDY if kind == "q" else 1.0
 
 
 class Core:
-    """A frozen policy without memory: pi_core(.|s), and scores to compare actions by.
+    """A frozen policy without memory: pi_core(.|s), and scores that hysteresis compares.
 
-    `name` says what it is, `spaces` what it acts on, `kind` what it gives: an action, logits,
-    probabilities or Q-values. Those become probabilities with `temperature`: 0 takes the best
-    action alone, 1 follows probabilities and logits as they are.
+    Attributes:
+        name: What messages call it.
+        spaces: The spaces of the env that it acts on.
+        kind: What its network or function returns: "action", "logits", "probabilities" or "q".
+        temperature: How that output becomes probabilities. 0 takes the best action only; 1 uses
+            probabilities and logits as they are.
+        layers: Its network, from the env's observations to logits or Q-values; None if unknown.
+        space: The observation space, with its bounds where they are known.
+        hysteresis: The threshold of `with_hysteresis`; None without it.
     """
 
     def __init__(
         self,
         name: str,
         spaces: Spaces,
-        kind: Kind,
-        ask: Ask,
+        kind: OutputKind,
+        function: OutputFunction,
         temperature: float | None = None,
         layers: Layers | None = None,
         space: gym.Space | None = None,
@@ -65,31 +80,44 @@ class Core:
             raise InputError(f"hysteresis is {hysteresis}: give a threshold of 0 or more")
         if hysteresis is not None and kind == "action":
             raise InputError(
-                f"{name} gives actions alone, and hysteresis compares how good they are: give a "
+                f"{name} gives actions only, and hysteresis compares how good actions are: give a "
                 "core that gives Q-values, logits or probabilities"
             )
         self.name, self.spaces, self.kind, self.layers = name, spaces, kind, layers
         self.temperature = default_temperature(kind) if temperature is None else temperature
         self.hysteresis = hysteresis
-        self.space = space_of(spaces) if space is None else space
-        self._ask = ask
+        self.space = gym_space(spaces) if space is None else space
+        self._function = function
         self._rng = np.random.default_rng()
 
+    @classmethod
+    def from_layers(
+        cls,
+        name: str,
+        spaces: Spaces,
+        kind: OutputKind,
+        layers: Layers,
+        temperature: float | None = None,
+        space: gym.Space | None = None,
+    ) -> Core:
+        """A core whose network is known, and which NumPy runs."""
+        return cls(name, spaces, kind, partial(run, layers), temperature, layers, space)
+
     def seed(self, seed: int) -> None:
-        """Make the sampled actions that follow reproducible."""
+        """Make the actions that are sampled from now on reproducible."""
         self._rng = np.random.default_rng(seed)
 
     def probabilities(self, obs: Array) -> np.ndarray:
-        """pi_core(.|s) of a batch of the env's observations: (B, A), float32."""
+        """pi_core(.|s) for a batch of the env's observations: (B, A), float32."""
         return np.exp(self.acting(obs).log_pi)
 
     def scores(self, obs: Array) -> np.ndarray | None:
-        """What hysteresis compares, (B, A): Q-values or log-probabilities; None for actions."""
+        """Q-values or log-probabilities, (B, A), which hysteresis compares; None for actions."""
         return None if self.kind == "action" else self.acting(obs).scores
 
     def acting(self, obs: Array) -> Acting:
-        """Everything the core says of a batch of the env's observations, in one call."""
-        values = self.raw(obs)
+        """Probabilities and scores for a batch of the env's observations, from one call."""
+        values = self.output(obs)
         if self.kind == "action":
             log_pi = (1 - one_hot(values, self.spaces.n_actions, np)) * LOG_ZERO
             return plain(log_pi, log_pi)
@@ -101,8 +129,8 @@ class Core:
         log_pi = log_softmax(values / self.temperature, np) if self.kind == "q" else scores
         return plain(log_pi, scores)
 
-    def raw(self, obs: Array) -> np.ndarray:
-        """What the core itself gives, checked: actions counted from 0, or (B, A) float32."""
+    def output(self, obs: Array) -> np.ndarray:
+        """The checked output of the core itself: actions counted from 0, or (B, A) float32."""
         obs = np.asarray(obs)
         expected = self.spaces.obs_shape
         if obs.shape[1:] != expected or obs.ndim == len(expected):
@@ -110,21 +138,22 @@ class Core:
                 f"the observations have shape {obs.shape}: {self.name} expects a batch of "
                 f"{expected}"
             )
-        return checked(self._ask(obs), self.kind, len(obs), self.spaces, self.name)
+        return check_output(self._function(obs), self.kind, len(obs), self.spaces, self.name)
 
     def predict(
         self,
         observation: Array,
-        state: State | None = None,
+        state: tuple[np.ndarray, ...] | None = None,
         episode_start: Array | None = None,
         deterministic: bool = False,
-    ) -> tuple[np.ndarray, State]:
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
         """Choose actions as `Policy.predict` does; the state is the previous action."""
         obs = np.asarray(observation)
         single = obs.shape == self.spaces.obs_shape
         obs = obs[None] if single else obs
         acting = self.acting(obs)
-        action = acting.log_pi.argmax(1) if deterministic else sample(acting.log_pi, self._rng)
+        policy = Categorical(acting.log_pi)
+        action = policy.mode() if deterministic else policy.sample(self._rng)
         if self.hysteresis is not None:
             prev = np.full(len(obs), -1) if state is None else np.asarray(state[0])
             if episode_start is not None:
@@ -134,36 +163,20 @@ class Core:
         return (env_action[0] if single else env_action), (action,)
 
     def with_hysteresis(self, tau: float) -> Core:
-        """The same core, which keeps its last action unless a new one is better by `tau`.
+        """The same core, which repeats its last action unless a new one is better by `tau`.
 
-        "Better" is in Q for Q-values, in log-probability for logits and probabilities.
+        "Better" is measured in Q for Q-values, in log-probability for logits and probabilities.
         """
         temperature = None if self.kind == "action" else self.temperature
         return Core(
             self.name,
             self.spaces,
             self.kind,
-            self._ask,
+            self._function,
             temperature,
             self.layers,
             self.space,
             tau,
-        )
-
-    def model(self) -> Model:
-        """The core as layers, for ONNX; only where its network is known."""
-        if self.layers is None:
-            raise InputError(
-                f"the network inside {self.name} is not known, so it cannot be written as ONNX: "
-                "give a Stable-Baselines3 model with a standard MLP or Nature CNN policy"
-            )
-        return Model(
-            self.spaces,
-            self.layers,
-            self.kind,
-            self.temperature,
-            hysteresis=self.hysteresis,
-            about={"core": self.name, "method": "core"},
         )
 
     def __repr__(self) -> str:
@@ -171,11 +184,41 @@ class Core:
         return f"Core({self.name}, {self.kind}{extra})"
 
 
+@dataclass(frozen=True)
+class CoreOptions:
+    """The options of `load_core`, as a loader receives them."""
+
+    output: OutputKind | None = None
+    output_name: str | None = None
+    temperature: float | None = None
+    normalise: Any = None
+    trust: bool = False
+    name: str | None = None
+    env_kwargs: dict[str, Any] | None = None
+
+
+class Loader(NamedTuple):
+    """How one kind of policy becomes a core."""
+
+    accepts: Callable[[Any], bool]
+    """Whether the object, or the `Path` of an existing file or folder, is of this kind."""
+    load: Callable[[Any, Any, CoreOptions], Core]
+    """From the object or path, the env (or None) and the options to the core."""
+
+
+LOADERS: list[Loader] = []
+
+
+def register_loader(loader: Loader) -> None:
+    """Add a loader to those that `load_core` tries; the one registered last is tried first."""
+    LOADERS.insert(0, loader)
+
+
 def load_core(
     core: Any,
     env: Any = None,
     *,
-    output: Kind | None = None,
+    output: OutputKind | None = None,
     output_name: str | None = None,
     temperature: float | None = None,
     normalise: Any = None,
@@ -183,182 +226,77 @@ def load_core(
     name: str | None = None,
     env_kwargs: dict[str, Any] | None = None,
 ) -> Core:
-    """Take somebody's policy as a core.
+    """Turn somebody's policy into a core.
 
-    `core` may be a Stable-Baselines3, sb3-contrib or SBX model, an SB3 zip or the folder that RL
-    Zoo keeps it in, an ONNX file, a callable from observations (one or a batch) to an action,
-    probabilities, logits or Q-values, a run folder of ours, or a `Policy` (of a nested one, its
-    core). `env` is the task, as an id, a function that makes it, or an env; a live model knows its
-    own.
+    Args:
+        core: A Stable-Baselines3, sb3-contrib or SBX model; an SB3 zip, or the folder in which RL
+            Zoo keeps it; an ONNX file; a function from observations (one or a batch) to an action,
+            probabilities, logits or Q-values; a run folder or `Policy` of ours (for a nested
+            policy, its core is used).
+        env: The task: a Gymnasium id, a function that makes the env, or an env. A live model
+            knows its own.
+        output: What an ONNX file or a function returns: "action", "logits", "probabilities" or
+            "q". Needed only where it cannot be inferred.
+        output_name: Which output of an ONNX file to use.
+        temperature: Follow Q-values by softmax(Q / T), or sharpen or flatten probabilities. 0 is
+            greedy.
+        normalise: Statistics of SB3's VecNormalize: the object, (mean, var), a .npz file with
+            both, or its .pkl file with `trust=True`. False ignores a live model's own.
+        trust: Allow an SB3 zip or a .pkl file to run its pickled code. For your own files only.
+        name: What messages call the core.
+        env_kwargs: Arguments of the env.
 
-    `output` says what an ONNX file or a callable gives, where it cannot be found out, and
-    `output_name` which output of a file. `normalise` takes the statistics of SB3's VecNormalize:
-    the object, (mean, var), a .npz with both, or its .pkl with `trust=True`.
-
-    `trust=True` lets an SB3 zip or a .pkl run its pickled code: do that with your own files only.
+    Raises:
+        InputError: The policy cannot be used as a core, or does not fit the env.
     """
-    if output is not None and output not in KINDS:
-        raise InputError(f"output is '{output}'{nearest(str(output), KINDS)}")
+    if output is not None and output not in OUTPUT_KINDS:
+        raise InputError(f"output is '{output}'{nearest(str(output), OUTPUT_KINDS)}")
     if isinstance(core, Core):
         return core
-    if isinstance(core, str | os.PathLike):
-        path, normalise = _find(Path(core), normalise, trust)
-        core = Policy.load(path) if path.suffix == ".safetensors" else path
-    if isinstance(core, Policy):
-        return _of_policy(core, env, temperature, name, env_kwargs)
-    if env is None and not sb3.is_model(core):
+    options = CoreOptions(output, output_name, temperature, normalise, trust, name, env_kwargs)
+    source = Path(core) if isinstance(core, str | os.PathLike) else core
+    for loader in LOADERS:
+        if loader.accepts(source):
+            return loader.load(source, env, options)
+    raise _unknown(source)
+
+
+def read_env(core: Any, env: Any, options: CoreOptions) -> tuple[gym.Space, Spaces]:
+    """The spaces of the env that a loader was given; see `read_spaces`.
+
+    Raises:
+        InputError: No env was given.
+    """
+    if env is None:
         raise InputError(
-            f"the env of {_describe(core)} is not known: give its Gymnasium id, a function that "
+            f"the env of {source_name(core)} is not known: give its Gymnasium id, a function that "
             "makes it, or the env itself"
         )
-    space, spaces = spaces_of(core if env is None else env, env_kwargs)
-    rescale = sb3.statistics(normalise, core, env, spaces, trust)
-    tried = space if rescale is None else space_of(spaces)
-    about = name or _describe(core)
-    layers: Layers | None = None
-    ask: Ask
-    if isinstance(core, Path):
-        if core.suffix == ".onnx":
-            kind, ask = onnx_core.read(core, tried, spaces, output, output_name)
-        else:
-            kind, ask, layers = sb3.read_zip(core, space, spaces, rescale, trust)
-    elif sb3.is_model(core):
-        kind, ask, layers = sb3.read_model(core, space, spaces, rescale)
-    else:
-        function = _predictor(core, about) if hasattr(core, "predict") else core
-        if not callable(function):
-            raise InputError(
-                f"a core cannot be made of {_describe(core)}: give a Stable-Baselines3 model or "
-                "zip, an ONNX file, a callable, or one of our policies"
-            )
-        kind, ask = _of_callable(function, tried, spaces, output, about)
-    if rescale is not None and layers is None:
-        inner, first = ask, (rescale,)
-        ask = lambda obs: inner(run(first, obs))  # noqa: E731
-    return Core(about, spaces, kind, ask, temperature, layers, space)
+    return read_spaces(env, options.env_kwargs)
 
 
-def _of_callable(
-    function: Callable[[Any], Any],
-    space: gym.Space,
-    spaces: Spaces,
-    output: Kind | None,
-    name: str,
-) -> tuple[Kind, Ask]:
-    """Find out by trying whether a callable takes batches, and what it gives."""
-    n = 3 if spaces.n_actions == 2 else 2  # never as many as there are actions
-    obs = examples(space, n)
-
-    def one_by_one(obs: np.ndarray) -> np.ndarray:
-        return np.array([np.asarray(function(o)).squeeze() for o in obs])
-
-    try:
-        answer = np.asarray(function(obs))
-        batched = answer.shape[:1] == (n,) and answer.ndim <= 2
-    except Exception:  # whatever a function made for one observation does with several
-        batched = False
-    if not batched:
-        try:
-            answer = one_by_one(obs)
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            raise InputError(
-                f"{name} fails on observations of shape {obs.shape[1:]}, alone and as a batch "
-                f"({reason}): expected an action, probabilities or Q-values"
-            ) from error
-    kind = output or guess(answer, spaces, name)
-    checked(answer, kind, n, spaces, name)
-    return kind, function if batched else one_by_one
-
-
-def _predictor(model: Any, name: str) -> Callable[[Any], Any]:
-    """The greedy actions of anything that predicts as Stable-Baselines3's models do."""
-
-    def act(obs: np.ndarray) -> np.ndarray:
-        answer = model.predict(obs, deterministic=True)
-        if not isinstance(answer, tuple):
-            return answer
-        if answer[1] is not None:
-            raise InputError(
-                f"{name} carries a state from step to step, and a core must not: give a policy "
-                "without memory"
-            )
-        return answer[0]
-
-    return act
-
-
-def _of_policy(
-    policy: Policy,
-    env: Any,
-    temperature: float | None,
-    name: str | None,
-    env_kwargs: dict[str, Any] | None,
-) -> Core:
-    """One of ours; only what does not depend on the previous action can be a core."""
-    if policy.hysteresis is not None and not policy.nested:
-        raise InputError(
-            f"{policy} depends on its previous action, and a core must not: give it without "
-            "its hysteresis"
-        )
-    core = policy.core()
-    if env is not None:
-        _, given = spaces_of(env, env_kwargs)
-        if given.to_dict() != policy.spaces.to_dict():
-            raise InputError(
-                f"{policy} acts on {policy.spaces} and the env has {given}: give the env that it "
-                "was trained on"
-            )
-    if isinstance(core.config, FrozenConfig):
-        return policy.spaces.core  # type: ignore[attr-defined]
-    if policy.hysteresis is not None:
-        core = Policy(core.method, core.config, core.spaces, core.params, task=core.task)
-    model = model_of(core)
-    return Core(
-        name or f"{core.method} on {policy.task or 'a task'}",
-        policy.spaces,
-        model.kind,
-        model.scores,
-        temperature,
-        model.core,
-    )
-
-
-def _find(path: Path, normalise: Any, trust: bool) -> tuple[Path, Any]:
-    """The file that a path means: a run folder's policy, or the model in a folder of RL Zoo's."""
-    if path.is_dir():
-        if (path / "policy.safetensors").exists():
-            return path / "policy.safetensors", normalise
-        env = path.name.rpartition("_")[0] or path.name  # logs/dqn/CartPole-v1_1
-        names = [path / "best_model.zip", path / f"{env}.zip", *sorted(path.glob("*.zip"))]
-        found = [p for p in names if p.exists()]
-        if not found:
-            raise InputError(
-                f"{path} holds no policy: expected a run folder with policy.safetensors, or a "
-                "Stable-Baselines3 zip such as best_model.zip"
-            )
-        statistics = sorted(path.rglob("vecnormalize.pkl"))
-        if statistics and normalise is None:
-            if not trust:
-                raise InputError(
-                    f"{path} has statistics in {statistics[0].name}, which is a pickle and could "
-                    "run code: say trust=True if it is yours, or give normalise=(mean, var)"
-                )
-            normalise = statistics[0]
-        return found[0], normalise
-    if not path.exists() and path.with_name(f"{path.name}.zip").exists():
-        path = path.with_name(f"{path.name}.zip")  # as Stable-Baselines3's own load does
-    if not path.exists():
-        raise InputError(f"there is no file {path}")
-    if path.suffix not in (".zip", ".onnx", ".safetensors"):
-        raise InputError(
-            f"{path} ends in '{path.suffix}': expected a Stable-Baselines3 .zip, an .onnx file, "
-            "a policy.safetensors, or a folder"
-        )
-    return path, normalise
-
-
-def _describe(core: Any) -> str:
+def source_name(core: Any) -> str:
+    """What messages call something that shall become a core."""
     if isinstance(core, Path):
         return core.name
     return getattr(core, "__name__", None) or type(core).__name__
+
+
+def _unknown(source: Any) -> InputError:
+    """The error for something that no loader accepts."""
+    if not isinstance(source, Path):
+        return InputError(
+            f"a core cannot be made of {source_name(source)}: give a Stable-Baselines3 model or "
+            "zip, an ONNX file, a callable, or one of our policies"
+        )
+    if not source.exists():
+        return InputError(f"there is no file {source}")
+    if source.is_dir():
+        return InputError(
+            f"{source} holds no policy: expected a run folder with policy.safetensors, or a "
+            "Stable-Baselines3 zip such as best_model.zip"
+        )
+    return InputError(
+        f"{source} ends in '{source.suffix}': expected a Stable-Baselines3 .zip, an .onnx file, "
+        "a policy.safetensors, or a folder"
+    )

@@ -15,7 +15,6 @@ import jax
 import numpy as np
 
 from policy_inertia.algorithms.dqn import DQNConfig
-from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.algorithms.interface import Acting
 from policy_inertia.algorithms.nested import DialConfig, NestedConfig
 from policy_inertia.envs.decisions import split
@@ -23,6 +22,8 @@ from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.methods import Config, build, config_from_dict, find_method
 from policy_inertia.metrics.calibration_table import Calibration
+from policy_inertia.policies.hysteresis import apply_hysteresis
+from policy_inertia.policies.spaces_with_core import SpacesWithCore, restore_core, store_core
 from policy_inertia.storage import flatten, read_arrays, unflatten, write_arrays
 from policy_inertia.types import Array, Spec, Tree
 
@@ -147,12 +148,6 @@ class Policy:
         if isinstance(self.config, DialConfig):
             return self.config.act != "mu"
         return isinstance(self.config, DQNConfig)
-
-    @property
-    def _frozen(self) -> FrozenConfig | None:
-        """Of a policy around somebody's core, which core that is."""
-        config = self.config.core if isinstance(self.config, NestedConfig) else self.config
-        return config if isinstance(config, FrozenConfig) else None
 
     @property
     def price(self) -> float | None:
@@ -299,10 +294,8 @@ class Policy:
             "calibration": self.calibration and self.calibration.to_dict(),
         }
         arrays = flatten(self.params, "policy")
-        if self._frozen is not None:
-            from policy_inertia.policies.consulted import store
-
-            stored, about["core"] = store(self.spaces)
+        if isinstance(self.spaces, SpacesWithCore):
+            stored, about["core"] = store_core(self.spaces.core)
             arrays |= stored
         write_arrays(Path(path), arrays, about)
 
@@ -342,9 +335,7 @@ class Policy:
         config = config_from_dict(template, about["config"])
         spaces = Spaces.from_dict(about["spaces"])
         if about.get("core"):
-            from policy_inertia.policies.consulted import restore
-
-            spaces = restore(spaces, arrays, about, core, path)
+            spaces = restore_core(spaces, arrays, about, core, path)
         # files from before there was a choice: the core began
         arrays.setdefault("policy.dial.begins", np.zeros((), np.float32))
         repeats = tuple(about["repeats"])
@@ -394,12 +385,3 @@ class Policy:
 
 def _choice_spec(spaces: Spaces, repeats: tuple[int, ...]) -> Spec:
     return spaces.spec._replace(n_actions=spaces.n_actions * len(repeats))
-
-
-def apply_hysteresis(
-    scores: np.ndarray, prev: np.ndarray, new: np.ndarray, tau: float
-) -> np.ndarray:
-    """`new` where there is no previous action or `new` is better than it by `tau`, else `prev`."""
-    rows = np.arange(len(scores))
-    gain = scores[rows, new] - scores[rows, prev]
-    return np.where((prev < 0) | (gain >= tau), new, prev)

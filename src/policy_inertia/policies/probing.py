@@ -1,10 +1,14 @@
-"""Questions put to a core, and whether its answers are what they must be."""
+"""Calling a policy that we know nothing about, and checking what it returns.
+
+The caller passes a function from a batch of observations to an output. This module makes the
+observations to try it with, infers which kind of output it returns, and checks every output.
+"""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -12,13 +16,24 @@ import numpy as np
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import make_vector, name_of
 from policy_inertia.errors import InputError
-from policy_inertia.interop.description import Kind
 
-Ask = Callable[[np.ndarray], Any]
+OutputKind = Literal["action", "logits", "probabilities", "q"]
+OUTPUT_KINDS: tuple[OutputKind, ...] = ("action", "logits", "probabilities", "q")
+OutputFunction = Callable[[np.ndarray], Any]
+"""From a batch of the env's observations to one output for each of them."""
 
 
-def spaces_of(env: Any, kwargs: dict[str, Any] | None = None) -> tuple[gym.Space, Spaces]:
-    """The observation space of one env, and as much of both spaces as a policy must know."""
+def read_spaces(env: Any, kwargs: dict[str, Any] | None = None) -> tuple[gym.Space, Spaces]:
+    """Read the spaces of an env.
+
+    Args:
+        env: A Gymnasium id, a function that makes an env, an env, or anything else that has an
+            `observation_space` and an `action_space`, such as a Stable-Baselines3 model.
+        kwargs: Arguments of the env, for an id or a function.
+
+    Returns:
+        The observation space of one env as Gymnasium describes it, and both spaces as ours.
+    """
     if isinstance(env, str | type) or not hasattr(env, "action_space"):
         vector, spaces = make_vector(env, 1, kwargs)
         vector.close()
@@ -29,8 +44,8 @@ def spaces_of(env: Any, kwargs: dict[str, Any] | None = None) -> tuple[gym.Space
     return observation, Spaces.of(observation, action, name_of(type(env)))
 
 
-def space_of(spaces: Spaces) -> gym.Space:
-    """A Gymnasium space for observations of which no more is known."""
+def gym_space(spaces: Spaces) -> gym.Space:
+    """A Gymnasium space for observations whose bounds are not known."""
     if spaces.n_states is not None:
         return gym.spaces.Discrete(spaces.n_states, start=spaces.first_state)
     if spaces.pixels:
@@ -38,57 +53,84 @@ def space_of(spaces: Spaces) -> gym.Space:
     return gym.spaces.Box(-np.inf, np.inf, spaces.obs_shape, np.float32)
 
 
-def examples(space: gym.Space, n: int, seed: int = 0) -> np.ndarray:
-    """`n` observations to try a policy with: standard normal within the bounds where real."""
+def example_observations(space: gym.Space, n: int, seed: int = 0) -> np.ndarray:
+    """`n` observations to try a policy with.
+
+    Real numbers are standard normal, clipped to the bounds of the space. Everything else is
+    sampled from the space.
+    """
     if isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.floating):
         values = np.random.default_rng(seed).normal(0, 1, (n, *space.shape))
         return np.clip(values, space.low, space.high).astype(space.dtype)
-    space = copy.deepcopy(space)  # the env's own generator is left as it is
+    space = copy.deepcopy(space)  # do not change the state of the env's own generator
     space.seed(seed)
     return np.array([space.sample() for _ in range(n)])
 
 
-def checked(values: Any, kind: Kind, n: int, spaces: Spaces, name: str) -> np.ndarray:
-    """What a core gave for `n` observations, as it must be, or one sentence about what it is."""
-    values = np.asarray(values)
+def check_output(output: Any, kind: OutputKind, n: int, spaces: Spaces, name: str) -> np.ndarray:
+    """Check what a policy returned for `n` observations.
+
+    Args:
+        output: What the policy returned.
+        kind: What it should be.
+        n: Number of observations.
+        spaces: The env's spaces.
+        name: What error messages call the policy.
+
+    Returns:
+        Actions counted from 0, `(n,)`, for the kind "action"; else float32 `(n, actions)`.
+
+    Raises:
+        InputError: The output has another shape, is not finite, or does not fit the spaces.
+    """
+    values = np.asarray(output)
     if kind == "action":
-        if values.size != n:
-            raise InputError(
-                f"{name} gave actions of shape {values.shape} for {n} observations: expected ({n},)"
-            )
-        refuse_nan(values, name)
-        actions = values.reshape(n).astype(np.int64) - spaces.first_action
-        if (actions < 0).any() or (actions >= spaces.n_actions).any():
-            last = spaces.first_action + spaces.n_actions - 1
-            raise InputError(
-                f"{name} gave an action from {values.min()} to {values.max()}: this env has "
-                f"{spaces.first_action} to {last}, so the action spaces differ"
-            )
-        return actions
+        return _check_actions(values, n, spaces, name)
     if values.shape != (n, spaces.n_actions):
         raise InputError(
             f"{name} gave shape {values.shape} for {n} observations: expected {kind} of shape "
             f"({n}, {spaces.n_actions}), one for each action of this env"
         )
     values = values.astype(np.float32)
-    refuse_nan(values, name)
+    _refuse_nan(values, name)
     if kind == "probabilities":
         totals = values.sum(1)
         if (values < 0).any() or (abs(totals - 1) > 1e-3).any():
             worst = totals[abs(totals - 1).argmax()]
             raise InputError(
                 f"{name} gave probabilities that sum to {worst:.4g} or are negative: expected "
-                "rows that sum to 1, so say output='logits' or 'q' if that is what they are"
+                "rows that sum to 1, so give output='logits' or output='q' if they are those"
             )
     return values
 
 
-def guess(values: np.ndarray, spaces: Spaces, name: str) -> Kind:
-    """What a core's answer to a few observations must be, or the question if there are two."""
+def _check_actions(values: np.ndarray, n: int, spaces: Spaces, name: str) -> np.ndarray:
+    if values.size != n:
+        raise InputError(
+            f"{name} gave actions of shape {values.shape} for {n} observations: expected ({n},)"
+        )
+    _refuse_nan(values, name)
+    actions = values.reshape(n).astype(np.int64) - spaces.first_action
+    if (actions < 0).any() or (actions >= spaces.n_actions).any():
+        last = spaces.first_action + spaces.n_actions - 1
+        raise InputError(
+            f"{name} gave an action from {values.min()} to {values.max()}: this env has "
+            f"{spaces.first_action} to {last}, so the action spaces differ"
+        )
+    return actions
+
+
+def infer_kind(values: np.ndarray, spaces: Spaces, name: str) -> OutputKind:
+    """Infer which kind of output a policy returned for a few observations.
+
+    Raises:
+        InputError: The output is ambiguous (logits and Q-values look the same), or it is none of
+            the four kinds.
+    """
     n = len(values)
     flat = values.size == n and (values.ndim == 1 or spaces.n_actions > 1)
     if flat:
-        refuse_nan(values, name)
+        _refuse_nan(values, name)
         if (values == np.round(values.astype(float))).all():
             return "action"
     if flat or values.shape != (n, spaces.n_actions):
@@ -96,7 +138,7 @@ def guess(values: np.ndarray, spaces: Spaces, name: str) -> Kind:
             f"{name} gave {values.dtype} of shape {values.shape} for {n} observations: expected "
             f"actions ({n},), or logits, probabilities or Q-values ({n}, {spaces.n_actions})"
         )
-    refuse_nan(values, name)
+    _refuse_nan(values, name)
     values = values.astype(np.float64)
     if (values >= 0).all() and np.allclose(values.sum(1), 1, atol=1e-4):
         return "probabilities"
@@ -104,11 +146,11 @@ def guess(values: np.ndarray, spaces: Spaces, name: str) -> Kind:
         return "logits"  # log-probabilities
     raise InputError(
         f"{name} gives {spaces.n_actions} numbers for an observation, which may be logits or "
-        "Q-values: which are they? Say output='logits' or output='q'"
+        "Q-values: say which, with output='logits' or output='q'"
     )
 
 
-def refuse_nan(values: np.ndarray, name: str) -> None:
+def _refuse_nan(values: np.ndarray, name: str) -> None:
     if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
         what = "NaN or infinity" if values.dtype.kind == "f" else f"values of type {values.dtype}"
         raise InputError(f"{name} gave {what} for an observation: expected finite numbers")

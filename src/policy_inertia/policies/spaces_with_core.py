@@ -1,0 +1,140 @@
+"""Spaces whose encoded observations carry a frozen core's output behind them.
+
+The core is called once, when the env returns an observation. Its log-probabilities and scores are
+appended to the encoded observation and stored with it in the replay buffer, so that learning never
+calls the core again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from policy_inertia.algorithms.frozen import FrozenConfig
+from policy_inertia.envs.spaces import Spaces
+from policy_inertia.errors import InputError
+from policy_inertia.networks import layers as network
+from policy_inertia.policies.cores import Core, load_core
+from policy_inertia.policies.probing import example_observations
+from policy_inertia.types import Array, Spec
+
+DIGEST_OBSERVATIONS = 256  # a core's best actions on these tell it from other cores
+
+
+@dataclass(frozen=True)
+class SpacesWithCore(Spaces):
+    """An env's spaces; encoded observations end in the core's log-probabilities and scores.
+
+    The networks do not see these numbers: Q-values and logarithms of 0 have no common scale, and
+    both are functions of the observation, which the networks do see.
+    """
+
+    core: Core = field(kw_only=True, compare=False)
+
+    @classmethod
+    def of_core(cls, core: Core) -> SpacesWithCore:
+        return cls(**_fields(core.spaces), core=core)
+
+    @property
+    def without_core(self) -> Spaces:
+        """The env's own spaces."""
+        return Spaces(**_fields(self))
+
+    @property
+    def spec(self) -> Spec:
+        own = super().spec
+        aside = 2 * own.n_actions
+        return own._replace(obs_dim=own.obs_dim + aside, aside=aside)
+
+    @property
+    def dtype(self) -> Any:
+        return np.float32  # for pixels too: the core's numbers behind them are no bytes
+
+    def encode(self, obs: Array) -> np.ndarray:
+        acting = self.core.acting(obs)
+        parts = (super().encode(obs), acting.log_pi, acting.scores)
+        return np.concatenate(parts, axis=1, dtype=np.float32)
+
+    def decode(self, vectors: np.ndarray) -> np.ndarray:
+        return super().decode(vectors[:, : -2 * self.n_actions])
+
+
+def _fields(spaces: Spaces) -> dict[str, Any]:
+    return {f.name: getattr(spaces, f.name) for f in dataclasses.fields(Spaces)}
+
+
+def core_identity(core: Core) -> FrozenConfig:
+    """The core's name, and a digest of its best actions on example observations."""
+    obs = example_observations(core.space, DIGEST_OBSERVATIONS)
+    actions = core.acting(obs).log_pi.argmax(1)
+    digest = hashlib.sha256(actions.astype(np.uint16).tobytes()).hexdigest()
+    return FrozenConfig(core.name, digest[:16])
+
+
+def store_core(core: Core) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The core as arrays and JSON for a policy file; without layers if its network is unknown."""
+    arrays, layers = network.store(core.layers or ())
+    return arrays, {
+        "name": core.name,
+        "kind": core.kind,
+        "temperature": core.temperature,
+        "layers": layers,
+    }
+
+
+def restore_core(
+    spaces: Spaces, arrays: dict[str, np.ndarray], about: dict[str, Any], core: Any, path: Path
+) -> SpacesWithCore:
+    """The spaces of a policy file, with the core that the file holds or that the user gives.
+
+    Args:
+        spaces: The env's own spaces, from the file.
+        arrays: All arrays of the file.
+        about: The JSON of the file.
+        core: What the user gave as the core, for `load_core`; None to use the one in the file.
+        path: The file, for error messages.
+
+    Raises:
+        InputError: The file does not hold its core, or the given core is another one.
+    """
+    stored = about["core"]
+    if core is None:
+        return SpacesWithCore.of_core(_stored_core(spaces, arrays, stored, path))
+    task = about["task"] if not isinstance(core, Core) else None
+    core = load_core(core, task, env_kwargs=about["env_kwargs"])
+    if core.spaces != spaces:
+        raise InputError(
+            f"{core.name} acts on {core.spaces} and {path} on {spaces}: give the core that it was "
+            "trained around"
+        )
+    config = about["config"].get("core", about["config"])
+    if core_identity(core).answers != config["answers"]:
+        raise InputError(
+            f"{path} was trained around {stored['name']}, and {core.name} acts differently: give "
+            "exactly the same core"
+        )
+    return SpacesWithCore.of_core(core)
+
+
+def _stored_core(
+    spaces: Spaces, arrays: dict[str, np.ndarray], stored: dict[str, Any], path: Path
+) -> Core:
+    if not stored["layers"]:
+        raise InputError(
+            f"{path} was trained around {stored['name']}, which a file cannot hold: give it "
+            "again, as Policy.load(path, core=...)"
+        )
+    try:
+        layers = network.restore(arrays, stored["layers"])
+        if stored["kind"] not in ("logits", "q"):
+            raise KeyError(stored["kind"])
+        return Core.from_layers(
+            stored["name"], spaces, stored["kind"], layers, stored["temperature"]
+        )
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} holds a core that cannot be read ({error!r})") from error
