@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from policy_inertia.policies.probing import examples
+from policy_inertia.policies.probing import example_observations
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -52,7 +52,7 @@ def test_sbx_models_answer_through_jax():
     for cls, kind in ((sbx.DQN, "q"), (sbx.PPO, "logits")):
         model = cls("MlpPolicy", "CartPole-v1", seed=0).learn(300)
         core = load_core(model, "CartPole-v1")
-        obs = 2 * examples(core.space, 500)
+        obs = 2 * example_observations(core.space, 500)
         ours, _ = core.predict(obs, deterministic=True)
         theirs, _ = model.predict(obs, deterministic=True)
         assert core.kind == kind

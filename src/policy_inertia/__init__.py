@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from policy_inertia.envs.registry import TASKS as TASKS
     from policy_inertia.errors import InputError as InputError
     from policy_inertia.evaluation.evaluate import evaluate as evaluate
+    from policy_inertia.interop.model_card import model_card as model_card
+    from policy_inertia.interop.onnx_out import export as export
     from policy_inertia.methods import METHODS as METHODS
     from policy_inertia.metrics.episodes import oscillation_ratio as oscillation_ratio
     from policy_inertia.metrics.measures import summarise as summarise
@@ -33,20 +35,25 @@ _HOME = {
     "RunConfig": "settings",
     "SmoothActions": "smoothing.smooth_actions",
     "compare": "study.comparison",
+    "export": "interop.onnx_out",
     "evaluate": "evaluation.evaluate",
     "load_core": "policies.cores",
+    "model_card": "interop.model_card",
     "oscillation_ratio": "metrics.episodes",
     "settings": "settings",
     "smooth": "smoothing.smooth",
     "summarise": "metrics.measures",
     "train": "training.loop",
 }
+_NEED_LOADERS = ("Policy", "load_core")  # importing interop registers the loaders of cores
 __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'policy_inertia' has no attribute '{name}'")
+    if name in _NEED_LOADERS:
+        import_module(".interop", __name__)
     value = getattr(import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value
     return value

@@ -16,8 +16,8 @@ import torch
 from policy_inertia import InputError, evaluate, load_core
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_out import export, nearly_tied
-from policy_inertia.interop.sb3 import _is_image
-from policy_inertia.policies.probing import examples
+from policy_inertia.interop.sb3_network import is_image
+from policy_inertia.policies.probing import example_observations
 from tests.support.sb3_models import TWO_WAY, Pictures
 
 MODELS = [
@@ -34,7 +34,7 @@ ids = [f"{a}-{e if isinstance(e, str) else e.__name__}" for a, e in MODELS]
 def observations(model, env, n: int) -> np.ndarray:
     """What the env itself shows under random actions, and as many shifted ones."""
     if env is Pictures:
-        return examples(Pictures.observation_space, n)
+        return example_observations(Pictures.observation_space, n)
     made = gym.make(env)
     seen = [made.reset(seed=0)[0]]
     made.action_space.seed(0)
@@ -42,7 +42,9 @@ def observations(model, env, n: int) -> np.ndarray:
         obs, _, terminated, truncated, _ = made.step(made.action_space.sample())
         seen.append(made.reset()[0] if terminated or truncated else obs)
     seen = np.array(seen, np.float32)
-    return np.concatenate([seen, seen + 3 * examples(made.observation_space, len(seen))])
+    return np.concatenate(
+        [seen, seen + 3 * example_observations(made.observation_space, len(seen))]
+    )
 
 
 def sb3_values(model, obs: np.ndarray) -> np.ndarray:
@@ -120,7 +122,7 @@ def test_pictures_are_read_as_stable_baselines_reads_them(sb3_model):
     assert model.observation_space.shape == (1, 84, 84)
     assert core.spaces.obs_shape == (84, 84, 1)
     first = load_core(model)
-    obs = examples(Pictures.observation_space, 8)
+    obs = example_observations(Pictures.observation_space, 8)
     np.testing.assert_allclose(
         first.scores(np.moveaxis(obs, -1, 1)), core.scores(obs), rtol=1e-5, atol=1e-5
     )
@@ -131,12 +133,12 @@ def test_pictures_are_read_as_stable_baselines_reads_them(sb3_model):
         gym.spaces.Box(0, 255, (84, 84), np.uint8),
         gym.spaces.Discrete(3),
     ):
-        assert _is_image(space) == is_image_space(space)
+        assert is_image(space) == is_image_space(space)
 
 
 def test_boltzmann_core_is_a_softmax_of_q(sb3_model):
     _, path = sb3_model("DQN", "CartPole-v1")
-    obs = examples(gym.make("CartPole-v1").observation_space, 5)
+    obs = example_observations(gym.make("CartPole-v1").observation_space, 5)
     core = load_core(path, "CartPole-v1", temperature=0.1)
     q = core.scores(obs).astype(float)
     expected = np.exp(q / 0.1) / np.exp(q / 0.1).sum(1, keepdims=True)
@@ -149,7 +151,7 @@ def test_our_evaluation_runs_a_core_with_hysteresis(sb3_model):
     _, path = sb3_model("DQN", "CartPole-v1")
     core = load_core(path, "CartPole-v1")
     plain = evaluate(core, "CartPole-v1", 5, deterministic=True).summary()
-    spread = np.ptp(core.scores(examples(core.space, 1000)))
+    spread = np.ptp(core.scores(example_observations(core.space, 1000)))
     frozen = evaluate(core.with_hysteresis(10 * spread), "CartPole-v1", 5, deterministic=True)
     assert plain["oscillation_ratio"] >= 0
     assert frozen.summary()["oscillation_ratio"] == 0
@@ -198,7 +200,7 @@ def test_poisoned_data_of_a_zip_is_never_unpickled(sb3_model, tmp_path):
         data[key][":serialized:"] = poison
     bad = rewrite(path, tmp_path / "bad.zip", data=json.dumps(data).encode())
     core = load_core(bad, "CartPole-v1")
-    obs = examples(core.space, 100)
+    obs = example_observations(core.space, 100)
     np.testing.assert_allclose(core.scores(obs), sb3_values(model, obs), atol=1e-5)
     assert len(pickled) > 3
     assert not target.exists()
@@ -232,7 +234,7 @@ def test_poisoned_statistics_are_not_opened_without_trust(sb3_model, tmp_path):
     target = tmp_path / "written"
     pickled = tmp_path / "vecnormalize.pkl"
     pickled.write_bytes(pickle.dumps(Poison(target)))
-    with pytest.raises(InputError, match="pickle and could run code: say trust=True"):
+    with pytest.raises(InputError, match="pickle and could run code: give trust=True"):
         load_core(path, "CartPole-v1", normalise=pickled)
     zoo = tmp_path / "CartPole-v1_1"
     (zoo / "CartPole-v1").mkdir(parents=True)
@@ -252,7 +254,7 @@ def test_activation_is_read_from_the_readable_part(make_model, tmp_path):
     )
     model.save(tmp_path / "elu.zip")
     core = load_core(tmp_path / "elu", "CartPole-v1")  # without .zip, as SB3's own load
-    obs = examples(core.space, 500)
+    obs = example_observations(core.space, 500)
     np.testing.assert_allclose(core.scores(obs), sb3_values(model, obs), atol=1e-5)
     assert export(core, tmp_path / "elu.onnx").difference < 1e-5
 
@@ -270,11 +272,11 @@ def test_what_shapes_do_not_say_needs_trust(make_model, tmp_path):
     model = make_model("DQN", "CartPole-v1", policy_kwargs={"activation_fn": torch.nn.Mish})
     path = tmp_path / "mish.zip"
     model.save(path)
-    with pytest.raises(InputError, match=r"its activation is Mish: say trust=True"):
+    with pytest.raises(InputError, match=r"its activation is Mish: give trust=True"):
         load_core(path, "CartPole-v1")
     core = load_core(path, "CartPole-v1", trust=True)
     assert core.layers is None
-    obs = examples(core.space, 500)
+    obs = example_observations(core.space, 500)
     np.testing.assert_allclose(core.scores(obs), sb3_values(model, obs), atol=1e-6)
     with pytest.raises(InputError, match="is not known, so it cannot be written as ONNX"):
         export(core, tmp_path / "mish.onnx")
@@ -285,11 +287,11 @@ def test_trusted_zip_with_a_known_network_is_layers_again(sb3_model, tmp_path):
     data = data_of(path)
     data["policy_class"]["__module__"] = "somebody.policies"
     own = rewrite(path, tmp_path / "own.zip", data=json.dumps(data).encode())
-    with pytest.raises(InputError, match=r"class of somebody\.policies: say trust=True"):
+    with pytest.raises(InputError, match=r"class of somebody\.policies: give trust=True"):
         load_core(own, "CartPole-v1")
     core = load_core(own, "CartPole-v1", trust=True)
     assert core.layers is not None
-    obs = examples(core.space, 100)
+    obs = example_observations(core.space, 100)
     np.testing.assert_allclose(core.scores(obs), sb3_values(model, obs), atol=1e-5)
 
 
@@ -298,7 +300,7 @@ def test_module_exchanged_by_hand_is_noticed(make_model):
     model.policy.q_net.q_net[1] = torch.nn.Tanh()  # the policy still says ReLU
     core = load_core(model)
     assert core.layers is None
-    obs = examples(core.space, 100)
+    obs = example_observations(core.space, 100)
     np.testing.assert_allclose(core.scores(obs), sb3_values(model, obs), atol=1e-6)
 
 
@@ -339,7 +341,7 @@ def test_statistics_are_applied_as_stable_baselines_does(normalised, tmp_path):
     env.save(tmp_path / "vecnormalize.pkl")
     rms = env.obs_rms
     np.savez(tmp_path / "statistics.npz", mean=rms.mean, var=rms.var, epsilon=env.epsilon, clip=1.5)
-    obs = 2 * examples(gym.make("CartPole-v1").observation_space, 500)
+    obs = 2 * example_observations(gym.make("CartPole-v1").observation_space, 500)
     theirs = sb3_values(model, env.normalize_obs(obs))
     zipped = tmp_path / "CartPole-v1.zip"
     cores = [

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from policy_inertia import InputError, evaluate, load_core
-from policy_inertia.policies.probing import examples
+from policy_inertia.policies.probing import example_observations
 from tests.policies.test_policy import OBS, fresh
 from tests.support import probes
 
@@ -129,7 +129,7 @@ def test_anything_that_predicts_is_a_core():
 @pytest.mark.parametrize(
     ("core", "output", "says"),
     [
-        (lambda obs: obs @ W, None, "may be logits or Q-values: which are they"),
+        (lambda obs: obs @ W, None, "may be logits or Q-values: say which"),
         (lambda obs: np.full((len(obs), 2), np.nan), "q", "gave NaN or infinity"),
         (lambda obs: np.full(len(obs), np.nan), None, "gave NaN or infinity"),
         (lambda obs: obs @ W[:, :1] @ np.ones((1, 3)), "q", r"gave shape \(3, 3\) .* \(3, 2\)"),
@@ -169,7 +169,7 @@ def test_settings_of_a_core_that_make_no_sense_are_refused():
         load_core(actions, "CartPole-v1", temperature=1)
     with pytest.raises(InputError, match="temperature is -1"):
         load_core(lambda obs: obs @ W, "CartPole-v1", output="q", temperature=-1)
-    with pytest.raises(InputError, match="gives actions alone"):
+    with pytest.raises(InputError, match="gives actions only"):
         load_core(actions, "CartPole-v1").with_hysteresis(0.1)
     with pytest.raises(InputError, match="0 or more"):
         load_core(lambda obs: obs @ W, "CartPole-v1", output="q").with_hysteresis(-1)
@@ -271,7 +271,7 @@ def test_onnx_file_may_take_another_shape_of_the_same_size(tmp_path):
 @pytest.mark.parametrize(
     ("outputs", "changes", "told", "says"),
     [
-        ({"output": IDENTITY}, {}, {}, "may be logits or Q-values: which are they"),
+        ({"output": IDENTITY}, {}, {}, "may be logits or Q-values: say which"),
         (
             {"a": SOFTMAX, "b": IDENTITY},
             {},
@@ -313,7 +313,7 @@ def test_examples_are_inside_the_space_and_leave_its_generator_alone():
     ):
         space.seed(0)
         state = space.np_random.bit_generator.state
-        found = examples(space, 50)
+        found = example_observations(space, 50)
         assert all(space.contains(o.astype(space.dtype) if o.ndim else o) for o in found)
         assert space.np_random.bit_generator.state == state
-        np.testing.assert_array_equal(found, examples(space, 50))
+        np.testing.assert_array_equal(found, example_observations(space, 50))

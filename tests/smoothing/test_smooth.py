@@ -11,7 +11,12 @@ from policy_inertia.envs.vector import episode_seed
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_out import export
 from policy_inertia.networks import layers as network
-from policy_inertia.policies.consulted import Consulted, identity, restore, store
+from policy_inertia.policies.spaces_with_core import (
+    SpacesWithCore,
+    core_identity,
+    restore_core,
+    store_core,
+)
 from policy_inertia.settings import settings
 from policy_inertia.smoothing.smooth import HELD_OUT
 from policy_inertia.smoothing.smooth_actions import SmoothActions
@@ -43,8 +48,8 @@ def light(obs: np.ndarray) -> np.ndarray:
 def around(core, env, method="smooth", **changes) -> Session:
     """A run around a core, in memory."""
     core = load_core(core, env)
-    config = settings(method, env.__name__, core=identity(core).__dict__, **changes)
-    return Session(config, env, Consulted.of_core(core))
+    config = settings(method, env.__name__, core=core_identity(core).__dict__, **changes)
+    return Session(config, env, SpacesWithCore.of_core(core))
 
 
 def test_needless_switching_is_trained_away_at_full_return(tmp_path):
@@ -66,7 +71,7 @@ def test_needless_switching_is_trained_away_at_full_return(tmp_path):
     path = tmp_path / "run" / "recommended.safetensors"
     with pytest.raises(InputError, match=r"trained around jittery.*give it again"):
         Policy.load(path)
-    with pytest.raises(InputError, match="acts otherwise"):
+    with pytest.raises(InputError, match="acts differently"):
         Policy.load(path, load_core(light, probes.DeadZone))
     loaded = Policy.load(path, load_core(jittery, probes.DeadZone))
     again = evaluate(loaded, probes.DeadZone, 40, episode_seed(0, HELD_OUT), deterministic=True)
@@ -177,11 +182,11 @@ def test_layers_of_every_kind_come_back_from_their_arrays():
 
 @pytest.mark.parametrize("broken", [{"kind": "system"}, {"layers": [{"kind": "Popen"}]}])
 def test_damaged_core_in_a_file_is_refused(broken, sb3_model, tmp_path):
-    spaces = Consulted.of_core(load_core(sb3_model("DQN", "CartPole-v1")[1], "CartPole-v1"))
-    arrays, known = store(spaces)
+    spaces = SpacesWithCore.of_core(load_core(sb3_model("DQN", "CartPole-v1")[1], "CartPole-v1"))
+    arrays, known = store_core(spaces.core)
     about = {"core": {**known, **broken}}
     with pytest.raises(InputError, match="holds a core that cannot be read"):
-        restore(spaces.plain, arrays, about, None, tmp_path / "p")
+        restore_core(spaces.without_core, arrays, about, None, tmp_path / "p")
 
 
 def test_learner_never_asks_the_core():

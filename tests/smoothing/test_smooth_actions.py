@@ -202,7 +202,7 @@ def test_stable_baselines_trains_inside_it():
         (lambda: fresh("dqn"), -1.0, "0 or more"),
         (lambda: fresh("nsac", env=probes.Repeat), None, "put the wrapper where the env gives"),
         (lambda: fresh("dqn-repeat"), 1.0, "carries how long it still holds"),
-        (lambda: load_core(lambda obs: 0, Steps), 1.0, "gives actions alone"),
+        (lambda: load_core(lambda obs: 0, Steps), 1.0, "gives actions only"),
         (lambda: "nsac", 1.0, "the controller is str"),
     ],
 )

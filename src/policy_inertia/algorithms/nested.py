@@ -89,8 +89,23 @@ class NestedConfig(AlgorithmConfig):
         """Make the controller that has these settings."""
         raise NotImplementedError
 
+    def parts(self, params: Tree) -> ControllerParts | None:
+        """The controller as networks and numbers, from its parameters; None: it has no export."""
+        return None
+
     def build(self, spec: Spec) -> Algorithm:
         return nested(self.core.build(spec), self.controller(spec), spec)
+
+
+@dataclass(frozen=True)
+class ControllerParts:
+    """A controller as plain networks and numbers, for export to other programs."""
+
+    rule: str
+    """How the networks' outputs become a policy; see `interop.description.RULES`."""
+    networks: tuple[Tree, ...]
+    """Parameters over the observation, a_prev's one-hot and, for a dial, the price's features."""
+    numbers: dict[str, float]
 
 
 class NestedState(NamedTuple):

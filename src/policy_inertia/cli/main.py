@@ -122,7 +122,7 @@ def train(args: list[str]) -> None:
             parsed.run.eval_env_kwargs, _assigned("--eval-env-kwargs", parsed.eval_env_kwargs)
         ),
     )
-    folder = parsed.out or default_folder(config)
+    folder = parsed.out or default_folder(config.env, config.method, config.seed)
     with training_progress(config.steps, parsed.quiet) as watch:
         run(config, folder, resume=parsed.resume, progress=watch, warn=warn)
     result = json.loads((folder / "result.json").read_text())
@@ -171,6 +171,7 @@ def evaluate(args: list[str]) -> None:
         "Run a trained policy for whole episodes, with sampled actions (as in the paper) and with "
         "the most probable ones, and without its inertia controller if it has one.",
     )
+    from policy_inertia.calibration.sweep import calibrate
     from policy_inertia.evaluation.evaluate import evaluate as measure
 
     policy, env, kwargs = _policy(parsed)
@@ -188,11 +189,13 @@ def evaluate(args: list[str]) -> None:
         variants.append((f"hysteresis {tau:g}, greedy", filtered, True))
     variants += [(f"price {price:g}", policy.at(price), True) for price in parsed.price]
     if parsed.budget:
-        ready = policy if policy.calibration else policy.calibrate(place, env_kwargs=kwargs)
+        ready = policy if policy.calibration else calibrate(policy, place, env_kwargs=kwargs)
         for budget in parsed.budget:
             kept = ready.with_budget(budget)
             setting = kept.price if ready.setting_name == "price" else kept.hysteresis
-            variants.append((f"budget {budget:g} ({ready.setting_name} {setting:.3g}), greedy", kept, True))
+            variants.append(
+                (f"budget {budget:g} ({ready.setting_name} {setting:.3g}), greedy", kept, True)
+            )
     found = {
         label: measure(p, place, parsed.episodes, parsed.seed, greedy, kwargs).summary()
         for label, p, greedy in variants
@@ -319,6 +322,7 @@ def dial(args: list[str]) -> None:
         "the oscillation ratio, with a hysteresis filter on the same core beside it. What was "
         "measured at the end of training is read, the rest is measured now.",
     )
+    from policy_inertia.calibration.sweep import calibrate
     from policy_inertia.drawing.plots import draw_dial
 
     policy, env, kwargs = _policy(parsed)
@@ -331,7 +335,7 @@ def dial(args: list[str]) -> None:
     for name, p in measured.items():
         if p.calibration is None or asked:
             with out.status(f"measuring {name}"):
-                p = p.calibrate(env, **how)
+                p = calibrate(p, env, **how)
         assert p.calibration is not None
         tables[name], ways[name] = p.calibration, p.mode and f" ({p.mode})"
     for name, table in tables.items():
@@ -397,11 +401,11 @@ def smooth(args: list[str]) -> None:
         "of the three within the budget is recommended and kept as recommended.safetensors.",
     )
     from policy_inertia.smoothing.smooth import smooth as work
-    from policy_inertia.training.loop import default_folder_of
+    from policy_inertia.training.loop import default_folder
 
     changes = _assigned("--set", parsed.set)
     kwargs = _assigned("--env-kwargs", parsed.env_kwargs)
-    folder = parsed.out or default_folder_of(parsed.env, "smooth", parsed.seed)
+    folder = parsed.out or default_folder(parsed.env, "smooth", parsed.seed)
     names = ("output", "output_name", "temperature", "trust")
     same = ("budget", "steps", "hysteresis_only", "mu", "loss", "warmup", "episodes", "seed")
     with training_progress(parsed.steps, parsed.quiet or parsed.hysteresis_only) as watch:
@@ -845,11 +849,13 @@ def tasks(args: list[str]) -> None:
     """List the tasks that settings are kept for."""
     _no_more("tasks", args)
     from policy_inertia.envs.registry import TASKS
+    from policy_inertia.presets import preset_of
 
     task_id = Column("task", no_wrap=True)  # to be copied
     table = Table(task_id, "what it is", "settings that differ from the paper's", box=None)
     for name, task in TASKS.items():
-        text = [f"{k}={v}" for group in task.settings.values() for k, v in group.items()]
+        preset = preset_of(name, task.family)
+        text = [f"{k}={v}" for group in preset.values() for k, v in group.items()]
         table.add_row(name, task.about, ", ".join(dict.fromkeys(text)))
     out.print(table)
     out.print(

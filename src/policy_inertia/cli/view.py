@@ -127,11 +127,10 @@ def _cell(e: Estimate | None, style: str) -> str:
 
 
 def _news(figures: dict[str, Any]) -> str:
-    if "eval/mean_reward" not in figures:
+    if "eval/return" not in figures:
         return ""
     news = (
-        f"return {figures['eval/mean_reward']:.1f}  "
-        f"oscillation {figures['eval/oscillation_ratio']:.3f}"
+        f"return {figures['eval/return']:.1f}  oscillation {figures['eval/oscillation_ratio']:.3f}"
     )
     turned = [
         f"{figures[key]:.2f}" for key in figures if key.startswith("dial/oscillation_ratio_at_")
@@ -166,14 +165,13 @@ def counting(what: str, total: int, quiet: bool = False) -> Iterator[Callable[..
 @contextlib.contextmanager
 def training_progress(steps: int, quiet: bool) -> Iterator[Callable[..., None]]:
     """A bar with steps/s, return and oscillation; or a line for each evaluation."""
-    last = -1
+    last: dict[str, Any] = {}
 
     def line(step: int, figures: dict[str, Any], speed: float) -> None:
         nonlocal last
-        evaluated = figures.get("time/total_timesteps", -1)
-        if evaluated > last:
-            last = evaluated
-            text = f"step {evaluated:>9,}  {_news(figures)}  {speed:,.0f} steps/s"
+        if figures is not last:  # a new evaluation
+            last = figures
+            text = f"step {step:>9,}  {_news(figures)}  {speed:,.0f} steps/s"
             out.print(text, soft_wrap=True)
 
     if quiet or not out.is_terminal:

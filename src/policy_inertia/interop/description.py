@@ -8,14 +8,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import jax
 import numpy as np
 
 from policy_inertia.algorithms.controllers import prices
-from policy_inertia.algorithms.dqn import DQNConfig
-from policy_inertia.algorithms.frozen import FrozenConfig
+from policy_inertia.algorithms.interface import Nested
 from policy_inertia.algorithms.losses import inertia
-from policy_inertia.algorithms.nested import DialConfig, NestedConfig
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.networks.layers import (
@@ -28,17 +25,11 @@ from policy_inertia.networks.layers import (
     run,
 )
 from policy_inertia.networks.perceptron import one_hot
+from policy_inertia.policies.cores import Core, default_temperature
 from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.probing import OutputKind
+from policy_inertia.policies.spaces_with_core import SpacesWithCore
 from policy_inertia.types import Tree
-
-Kind = Literal["action", "logits", "probabilities", "q"]
-KINDS: tuple[Kind, ...] = ("action", "logits", "probabilities", "q")
-GREEDY = 0.0  # the temperature at which only the best action is left
-
-
-def default_temperature(kind: Kind) -> float:
-    """Q-values are followed greedily, probabilities and logits as they are."""
-    return GREEDY if kind == "q" else 1.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +54,7 @@ class Controller:
 
     networks: tuple[tuple[Layers, Layers], ...]  # eyes, and what comes after them
     mu0: float
-    act: Literal["mu", "gate", "full"] = "mu"
+    act: Literal["mixture", "gate", "free"] = "mixture"
     prices: Prices | None = None  # None: one price, `fixed`
     fixed: float = 0.0
     begins: bool = False  # whether a gate's critics choose the first action, or the core does
@@ -108,7 +99,7 @@ class Controller:
     @property
     def plain(self) -> bool:
         """Whether mu is all there is to it: no prices."""
-        return self.act == "mu" and self.prices is None
+        return self.act == "mixture" and self.prices is None
 
 
 @dataclass(frozen=True)
@@ -117,7 +108,7 @@ class Model:
 
     spaces: Spaces
     core: Layers  # from the env's observations to scores, one for each action
-    kind: Kind  # what those scores are: logits or Q-values
+    kind: OutputKind  # what those scores are: logits or Q-values
     temperature: float
     controller: Controller | None = None
     hysteresis: float | None = None
@@ -165,6 +156,27 @@ def layers_of(spaces: Spaces, params: Tree) -> tuple[Layers, Layers]:
     return first + convolutions(params["torso"]), perceptron(params["head"])
 
 
+def model_of_core(core: Core) -> Model:
+    """A core as a model.
+
+    Raises:
+        InputError: The network of the core is not known.
+    """
+    if core.layers is None:
+        raise InputError(
+            f"the network inside {core.name} is not known, so it cannot be written as ONNX: "
+            "give a Stable-Baselines3 model with a standard MLP or Nature CNN policy"
+        )
+    return Model(
+        core.spaces,
+        core.layers,
+        core.kind,
+        core.temperature,
+        hysteresis=core.hysteresis,
+        about={"core": core.name, "method": "core"},
+    )
+
+
 def model_of(policy: Policy) -> Model:
     """One of our own policies as a model; refuses what needs more state than an action."""
     if policy.repeats != (1,):
@@ -172,10 +184,10 @@ def model_of(policy: Policy) -> Model:
             f"{policy.method} also carries how long it still holds its action, and a model carries "
             "the previous action alone: choose a method that decides at every step, such as nsac"
         )
-    params, config, controller = policy.params, policy.config, None
-    if isinstance(config, NestedConfig):
-        controller = controller_of(policy.spaces, params, config)
-        params, config = params.core, config.core
+    params, controller = policy.params, None
+    if isinstance(policy.algorithm, Nested):
+        controller = controller_of(policy)
+        params = policy.algorithm.core_params(params)
     about = {
         "task": policy.task,
         "env_kwargs": policy.env_kwargs,
@@ -183,12 +195,12 @@ def model_of(policy: Policy) -> Model:
         "config": dataclasses.asdict(policy.config),
         "calibration": policy.calibration and policy.calibration.to_dict(),
     }
-    if isinstance(config, FrozenConfig):
-        core = policy.spaces.core.model()  # type: ignore[attr-defined]
+    if isinstance(policy.spaces, SpacesWithCore):
+        core = model_of_core(policy.spaces.core)
         return dataclasses.replace(
             core, controller=controller, hysteresis=policy.hysteresis, about=about
         )
-    kind: Kind = "q" if isinstance(config, DQNConfig) else "logits"
+    kind: OutputKind = "q" if policy.config.core_config.traits.scores == "values" else "logits"
     return Model(
         policy.spaces,
         sum(layers_of(policy.spaces, params), ()),
@@ -200,16 +212,25 @@ def model_of(policy: Policy) -> Model:
     )
 
 
-def controller_of(spaces: Spaces, params: Any, config: NestedConfig[Any]) -> Controller:
-    """The outer half of a nested policy."""
-    if not isinstance(config, DialConfig):
-        return Controller((layers_of(spaces, params.pic),), config.mu0)
+def controller_of(policy: Policy) -> Controller:
+    """The controller of a nested policy.
+
+    Raises:
+        InputError: The controller has no form for other programs.
+    """
+    config: Any = policy.config
+    parts = config.parts(policy.params.controller)
+    if parts is None:
+        raise InputError(f"the controller of {policy} cannot be exported: export its core instead")
+    numbers = parts.numbers
     dial = None
-    if params.dial is not None:
-        dial = Prices(float(params.dial.price), float(params.dial.largest), config.largest)
-    twins = [params.pic]
-    if config.act != "mu":
-        twins = [jax.tree.map(lambda w, i=i: w[i], params.critics) for i in range(2)]
-    networks = tuple(layers_of(spaces, one) for one in twins)
-    begins = params.dial is not None and bool(params.dial.begins)
-    return Controller(networks, config.mu0, config.act, dial, config.price or 0.0, begins)
+    if "largest_price" in numbers:
+        dial = Prices(numbers["price"], numbers["largest_price"], numbers["unit"])
+    return Controller(
+        tuple(layers_of(policy.spaces, network) for network in parts.networks),
+        numbers.get("mu0", 0.0),
+        parts.rule,
+        dial,
+        numbers.get("fixed_price", 0.0),
+        bool(numbers.get("critics_begin", 0.0)),
+    )

@@ -1,7 +1,8 @@
-"""An ONNX file as a core: one input, the observation; one output that is used."""
+"""ONNX files as cores: one input, the observation, and one output that is used."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,18 @@ import numpy as np
 
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError, nearest
-from policy_inertia.interop.description import Kind
-from policy_inertia.policies.probing import Ask, checked, examples, guess
+from policy_inertia.interop.vec_normalize import after_statistics, read_statistics
+from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
+from policy_inertia.policies.probing import (
+    OutputFunction,
+    OutputKind,
+    check_output,
+    example_observations,
+    gym_space,
+    infer_kind,
+)
 
-NAMES: dict[Kind, tuple[str, ...]] = {  # what exporters call their outputs
+OUTPUT_NAMES: dict[OutputKind, tuple[str, ...]] = {  # common names of outputs, preferred ones first
     "probabilities": ("probabilities", "probs", "action_probs", "action_probabilities", "pi"),
     "logits": ("logits", "action_logits", "log_probs", "log_probabilities"),
     "q": ("q", "q_values", "qvalues", "q_value"),
@@ -27,10 +36,33 @@ DTYPES = {
     "tensor(int64)": np.int64,
     "tensor(int32)": np.int32,
 }
+Feed = Callable[[np.ndarray], list[dict[str, np.ndarray]]]
+
+
+def is_onnx_file(source: Any) -> bool:
+    return isinstance(source, Path) and source.suffix == ".onnx" and source.exists()
+
+
+def load_onnx(path: Path, env: Any, options: CoreOptions) -> Core:
+    """An ONNX file as a core, run by onnxruntime."""
+    space, spaces = read_env(path, env, options)
+    statistics = read_statistics(options.normalise, spaces, options.trust)
+    # normalised observations may lie outside the bounds of the env's space
+    seen = space if statistics is None else gym_space(spaces)
+    kind, function = _read_file(path, seen, spaces, options.output, options.output_name)
+    function = after_statistics(function, statistics)
+    name = options.name or source_name(path)
+    return Core(name, spaces, kind, function, options.temperature, space=space)
+
+
+LOADER = Loader(is_onnx_file, load_onnx)
 
 
 def session(path: Path, data: bytes | None = None) -> Any:
-    """An ONNX file, or its bytes, ready to run on one thread: small networks need no more."""
+    """An onnxruntime session for a file, or for the bytes of one.
+
+    It uses one thread: small networks gain nothing from more.
+    """
     try:
         import onnxruntime
     except ImportError:
@@ -42,7 +74,7 @@ def session(path: Path, data: bytes | None = None) -> Any:
     options.log_severity_level = 4
     try:
         return onnxruntime.InferenceSession(data or str(path), options, ["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime has a class for each kind of fault, none in common
+    except Exception as error:  # onnxruntime's errors have no common base class
         reason = str(error).split("\n")[0].rpartition(" : ")[2]
         raise InputError(
             f"onnxruntime {onnxruntime.__version__} cannot load {path} ({reason}): export it "
@@ -50,10 +82,14 @@ def session(path: Path, data: bytes | None = None) -> Any:
         ) from error
 
 
-def read(
-    path: Path, space: gym.Space, spaces: Spaces, output: Kind | None, output_name: str | None
-) -> tuple[Kind, Ask]:
-    """What the file gives, told or found out, and a function that asks it."""
+def _read_file(
+    path: Path,
+    space: gym.Space,
+    spaces: Spaces,
+    output: OutputKind | None,
+    output_name: str | None,
+) -> tuple[OutputKind, OutputFunction]:
+    """What the file returns, given or inferred, and a function that runs it."""
     run = session(path)
     inputs = run.get_inputs()
     if "policy_inertia" in run.get_modelmeta().custom_metadata_map:
@@ -64,20 +100,20 @@ def read(
     if len(inputs) != 1:
         listed = ", ".join(i.name for i in inputs)
         raise InputError(
-            f"{path} has the inputs {listed}: a core has no memory and takes the observation alone"
+            f"{path} has the inputs {listed}: a core has no memory and takes only the observation"
         )
     feed = _feed(path, inputs[0], spaces)
 
-    def outputs(names: list[str]) -> Any:
+    def outputs(names: list[str]) -> Callable[[np.ndarray], list[np.ndarray]]:
         return lambda obs: [
             np.concatenate(pieces)
             for pieces in zip(*(run.run(names, piece) for piece in feed(obs)), strict=True)
         ]
 
-    obs = examples(space, 8)
+    obs = example_observations(space, 8)
     names = [o.name for o in run.get_outputs()]
     try:
-        answers = dict(zip(names, outputs(names)(obs), strict=True))
+        values = dict(zip(names, outputs(names)(obs), strict=True))
     except InputError:
         raise
     except Exception as error:
@@ -85,62 +121,66 @@ def read(
             f"{path} does not run on observations of shape {spaces.obs_shape} "
             f"({str(error).splitlines()[0]}): give the env that it was made for"
         ) from error
-    chosen, kind = _choose(path, answers, spaces, output, output_name)
-    checked(answers[chosen], kind, len(obs), spaces, path.name)
-    ask = outputs([chosen])
-    return kind, lambda obs: ask(obs)[0]
+    chosen, kind = _choose_output(path, values, spaces, output, output_name)
+    check_output(values[chosen], kind, len(obs), spaces, path.name)
+    function = outputs([chosen])
+    return kind, lambda obs: function(obs)[0]
 
 
-def _choose(
+def _choose_output(
     path: Path,
-    answers: dict[str, np.ndarray],
+    values: dict[str, np.ndarray],
     spaces: Spaces,
-    kind: Kind | None,
+    kind: OutputKind | None,
     name: str | None,
-) -> tuple[str, Kind]:
-    """Which output to use, and what it is: by what the user said, its name, its values."""
-    if name is not None and name not in answers:
-        raise InputError(f"{path} has no output '{name}'{nearest(name, answers)}")
-    candidates = [name] if name is not None else list(answers)
-    called = {c: k for c in candidates for k, names in NAMES.items() if c.lower() in names}
+) -> tuple[str, OutputKind]:
+    """Choose an output and its kind: by what the user gave, else by its name, else its values."""
+    if name is not None and name not in values:
+        raise InputError(f"{path} has no output '{name}'{nearest(name, values)}")
+    candidates = [name] if name is not None else list(values)
+    known = {c: k for c in candidates for k, names in OUTPUT_NAMES.items() if c.lower() in names}
     if kind is not None:
-        by_name = [c for c, k in called.items() if k == kind]
-        fitting = by_name or [c for c in candidates if _fits(answers[c], kind, spaces)]
+        by_name = [c for c, k in known.items() if k == kind]
+        fitting = by_name or [c for c in candidates if _fits(values[c], kind, spaces)]
         if len(fitting) == 1:
             return fitting[0], kind
         if len(candidates) == 1:
-            return candidates[0], kind  # `checked` says what is wrong with it
-        raise InputError(_question(path, answers, f"which of them is the {kind}"))
-    for wanted in NAMES:  # probabilities before logits before Q-values before actions
-        for c, k in called.items():
-            if k == wanted and _fits(answers[c], k, spaces):
+            return candidates[0], kind  # `check_output` says what is wrong with it
+        raise InputError(_question(path, values, f"which of them is the {kind}"))
+    for wanted in OUTPUT_NAMES:
+        for c, k in known.items():
+            if k == wanted and _fits(values[c], k, spaces):
                 return c, k
     if len(candidates) > 1:
-        raise InputError(_question(path, answers, "which of them is which"))
-    return candidates[0], guess(answers[candidates[0]], spaces, path.name)
+        raise InputError(_question(path, values, "which of them is which"))
+    return candidates[0], infer_kind(values[candidates[0]], spaces, path.name)
 
 
-def _fits(values: np.ndarray, kind: Kind, spaces: Spaces) -> bool:
+def _fits(values: np.ndarray, kind: OutputKind, spaces: Spaces) -> bool:
     if kind == "action":
         return values.size == len(values) and values.dtype.kind in "iu"
     return values.shape == (len(values), spaces.discrete.n) and values.dtype.kind == "f"
 
 
-def _question(path: Path, answers: dict[str, np.ndarray], what: str) -> str:
-    found = ", ".join(f"{n} {v.dtype}{list(v.shape[1:])}" for n, v in answers.items())
+def _question(path: Path, values: dict[str, np.ndarray], question: str) -> str:
+    listed = ", ".join(f"{n} {v.dtype}{list(v.shape[1:])}" for n, v in values.items())
     return (
-        f"{path} has the outputs {found}: {what}? Say output_name=... and output='action', "
+        f"{path} has the outputs {listed}: {question}? Give output_name=... and output='action', "
         "'logits', 'probabilities' or 'q'"
     )
 
 
-def _feed(path: Path, given: Any, spaces: Spaces) -> Any:
-    """A function from a batch to what the file is fed with: its type, its shape, its batches."""
-    if given.type not in DTYPES:
-        raise InputError(f"{path} takes {given.type} as its input: expected numbers")
-    dtype = DTYPES[given.type]
-    shape = given.shape
-    fixed = [d if isinstance(d, int) and d > 0 else 0 for d in shape]  # 0: free
+def _feed(path: Path, node: Any, spaces: Spaces) -> Feed:
+    """A function from a batch of observations to the inputs of one or more runs of the file.
+
+    It converts the batch to the file's type and shape, and cuts it into batches of the size that
+    the file takes.
+    """
+    if node.type not in DTYPES:
+        raise InputError(f"{path} takes {node.type} as its input: expected numbers")
+    dtype = DTYPES[node.type]
+    shape = node.shape
+    fixed = [d if isinstance(d, int) and d > 0 else 0 for d in shape]  # 0: any size
     expected = fixed[1:]
     if 0 in expected or not shape:
         expected = list(spaces.obs_shape)
@@ -154,11 +194,11 @@ def _feed(path: Path, given: Any, spaces: Spaces) -> Any:
     def feed(obs: np.ndarray) -> list[dict[str, np.ndarray]]:
         batch = np.ascontiguousarray(obs, dtype).reshape(len(obs), *expected)
         if not size:
-            return [{given.name: batch}]
+            return [{node.name: batch}]
         if len(batch) % size:
             raise InputError(
                 f"{path} takes {size} observations at a time: export it with a dynamic batch"
             )
-        return [{given.name: batch[i : i + size]} for i in range(0, len(batch), size)]
+        return [{node.name: batch[i : i + size]} for i in range(0, len(batch), size)]
 
     return feed

@@ -18,7 +18,13 @@ import numpy as np
 
 from policy_inertia.algorithms.losses import LOG_ZERO
 from policy_inertia.errors import InputError
-from policy_inertia.interop.description import GREEDY, Controller, Model, Prices, model_of
+from policy_inertia.interop.description import (
+    Controller,
+    Model,
+    Prices,
+    model_of,
+    model_of_core,
+)
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.machine import versions
 from policy_inertia.networks.layers import (
@@ -32,9 +38,10 @@ from policy_inertia.networks.layers import (
     OneHot,
     Rescale,
 )
-from policy_inertia.policies.cores import Core
-from policy_inertia.policies.policy import Policy, apply_hysteresis
-from policy_inertia.policies.probing import examples, space_of
+from policy_inertia.policies.cores import GREEDY, Core
+from policy_inertia.policies.hysteresis import apply_hysteresis
+from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.probing import example_observations, gym_space
 from policy_inertia.storage import FORMAT, write_file
 
 OPSET, IR = 13, 7
@@ -72,7 +79,7 @@ def export(policy: Policy | Core, path: str | os.PathLike[str]) -> Exported:
     path = Path(path)
     if path.suffix != ".onnx":
         raise InputError(f"{path} ends in '{path.suffix}': an ONNX file ends in .onnx")
-    model = policy.model() if isinstance(policy, Core) else model_of(policy)
+    model = model_of_core(policy) if isinstance(policy, Core) else model_of(policy)
     data, nodes = serialise(model)
     checked = CHECKED if np.prod(model.spaces.obs_shape) < 5_000 else CHECKED // 20
     difference, ties = compare(policy, model, path, data, checked)
@@ -88,8 +95,8 @@ def compare(
 
     Where two actions are as good as each other, rounding decides; elsewhere nothing may differ.
     """
-    space = policy.space if isinstance(policy, Core) else space_of(policy.spaces)
-    obs = examples(space, n)
+    space = policy.space if isinstance(policy, Core) else gym_space(policy.spaces)
+    obs = example_observations(space, n)
     prev = np.random.default_rng(1).integers(-1, policy.spaces.discrete.n, n)
     feed: dict[str, np.ndarray] = {}
     if isinstance(policy, Core):
@@ -97,13 +104,13 @@ def compare(
     else:
         turned = policy
         if model.controller is not None and model.controller.prices is not None:
-            feed["lambda"] = _some_prices(model.controller.prices, n, policy.unbounded)
+            feed["lambda"] = _some_prices(model.controller.prices, n)
             turned = policy.at(feed["lambda"])
         acting = turned.acting(policy.spaces.encode(obs), prev)
-    action = acting.log_pi.argmax(1)
+    action = acting.policy.mode()
     near = nearly_tied(model.scores(obs)) | nearly_tied(acting.scores)
     if model.controller is not None and model.controller.act == "gate":
-        repeat, follow = prev, acting.log_pi_core.argmax(1)
+        repeat, follow = prev, acting.core.mode()
         q_repeat, q_follow = (acting.scores[np.arange(n), a] for a in (repeat, follow))
         near |= (repeat != follow) & (abs(q_repeat - q_follow) <= 1e-5 * (1 + abs(q_follow)))
     if policy.hysteresis is not None:
@@ -114,7 +121,7 @@ def compare(
     feed["previous_action"] = prev
     action_there, pi, mu = session(path, data).run(["action", "probabilities", "inertia"], feed)
     differ = action != action_there
-    gaps = np.maximum(abs(np.exp(acting.log_pi) - pi).max(1), abs(acting.mu - mu))
+    gaps = np.maximum(abs(np.exp(acting.policy.log_pi) - pi).max(1), abs(acting.mu - mu))
     difference = float(gaps[~near].max(initial=0))
     wrong = int((differ & ~near).sum())
     if not difference <= TOLERANCE or wrong:
@@ -125,9 +132,9 @@ def compare(
     return difference, int(differ.sum())
 
 
-def _some_prices(prices: Prices, n: int, beyond: bool) -> np.ndarray:
+def _some_prices(prices: Prices, n: int) -> np.ndarray:
     """Prices over a dial's whole range, and what it is set to."""
-    shares = [0.0, 0.003, 0.1, 0.5, 2.0 if beyond else 1.0]
+    shares = [0.0, 0.003, 0.1, 0.5, 2.0]
     spread = np.random.default_rng(2).choice(shares, n) * prices.largest
     return np.where(np.arange(n) % 4 == 0, prices.price, spread).astype(np.float32)
 
@@ -170,7 +177,7 @@ def serialise(model: Model) -> tuple[bytes, int]:
             joined = graph.add("Concat", graph.network(eyes, "observation"), *extra, axis=1)
             found.append(graph.network(layers, joined))
         x = graph.add("Min", *found)
-        if model.controller.act == "mu":
+        if model.controller.act == "mixture":
             log_pi = scores = graph.log_mixture(x, model.controller.mu0, log_core, repeat, none)
             mu = graph.inertia(x, model.controller.mu0, none)
         else:

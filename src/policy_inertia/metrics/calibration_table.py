@@ -54,8 +54,8 @@ class Calibration:
             low, high = self.rows[-1].oscillation_ratio, self.rows[0].oscillation_ratio
             raise InputError(
                 f"an oscillation ratio of {max_oscillation:g} is not reachable: this policy's "
-                f"{self.setting_name} goes from {high:.3f} down to {low:.3f} on {self.task}, so give at "
-                f"least {low:.3f}, or train longer or with another method"
+                f"{self.setting_name} goes from {high:.3f} down to {low:.3f} on {self.task}: "
+                f"give at least {low:.3f}, or train longer or with another method"
             )
         return found
 

@@ -24,7 +24,8 @@ from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.networks.layers import Layers, run
 from policy_inertia.networks.perceptron import log_softmax, one_hot
-from policy_inertia.policies.hysteresis import apply_hysteresis
+from policy_inertia.policies.hysteresis import Hysteresis
+from policy_inertia.policies.memory import PREVIOUS_ACTION, State, memory_of
 from policy_inertia.policies.probing import (
     OUTPUT_KINDS,
     OutputFunction,
@@ -87,6 +88,7 @@ class Core:
         self.temperature = default_temperature(kind) if temperature is None else temperature
         self.hysteresis = hysteresis
         self.space = gym_space(spaces) if space is None else space
+        self.memory = memory_of(spaces.actions, ())
         self._function = function
         self._rng = np.random.default_rng()
 
@@ -143,10 +145,10 @@ class Core:
     def predict(
         self,
         observation: Array,
-        state: tuple[np.ndarray, ...] | None = None,
+        state: State | None = None,
         episode_start: Array | None = None,
         deterministic: bool = False,
-    ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    ) -> tuple[np.ndarray, State]:
         """Choose actions as `Policy.predict` does; the state is the previous action."""
         obs = np.asarray(observation)
         single = obs.shape == self.spaces.obs_shape
@@ -155,12 +157,10 @@ class Core:
         policy = acting.policy
         action = policy.mode() if deterministic else policy.sample(self._rng)
         if self.hysteresis is not None:
-            prev = np.full(len(obs), -1) if state is None else np.asarray(state[0])
-            if episode_start is not None:
-                prev = np.where(np.asarray(episode_start, bool), -1, prev)
-            action = apply_hysteresis(acting.scores, prev, action, self.hysteresis)
-        env_action = action + self.spaces.discrete.first
-        return (env_action[0] if single else env_action), (action,)
+            state = self.memory.at(state, len(obs), episode_start)
+            action, _ = Hysteresis(self.hysteresis).step(action, acting.scores, state)
+        env_action = self.spaces.actions.to_env(action)
+        return (env_action[0] if single else env_action), {PREVIOUS_ACTION: action}
 
     def with_hysteresis(self, tau: float) -> Core:
         """The same core, which repeats its last action unless a new one is better by `tau`.

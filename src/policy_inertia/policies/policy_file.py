@@ -113,6 +113,6 @@ def _template(about: dict[str, Any], path: Path) -> AlgorithmConfig:
         if type(known).__name__ == about["config_class"]:
             return known
     raise InputError(
-        f"{path} holds settings of {about['config_class']}: expected those of {about['method']}, so "
-        "save the policy again"
+        f"{path} holds settings of {about['config_class']}: expected those of {about['method']}, "
+        "so save the policy again"
     )

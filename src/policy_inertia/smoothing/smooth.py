@@ -17,15 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import policy_inertia.interop  # noqa: F401 - registers the loaders of `load_core`
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.envs.vector import EnvLike, Envs, episode_seed, name_of
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.machine import free_memory
-from policy_inertia.policies.consulted import Consulted, identity
 from policy_inertia.policies.cores import Core, load_core
 from policy_inertia.policies.policy import Policy
-from policy_inertia.policies.probing import spaces_of
+from policy_inertia.policies.probing import read_spaces
+from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
 from policy_inertia.settings import settings
 from policy_inertia.smoothing.verdict import Candidate, Verdict, decide, measured
 from policy_inertia.storage import FORMAT, claim, write_json
@@ -33,7 +34,7 @@ from policy_inertia.training.loop import Progress, default_folder, run
 
 HELD_OUT = 4  # a stream of episode seeds beside those of training, evaluation and calibration
 # the verdict has episodes of its own; a gate is as good as its critics, so they learn from much
-SETTINGS = {"eval_episodes": 10, "final_episodes": 10, "batch_size": 256, "refund": 0.1}
+SETTINGS = {"eval_episodes": 10, "final_episodes": 10, "batch_size": 256}
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,7 @@ def smooth(
         name_of(env),
         **{
             **SETTINGS,
+            **({} if mu else {"refund": 0.1}),
             "steps": steps,
             "seed": seed,
             "eval_every": max(steps // 5, 1),
@@ -140,8 +142,8 @@ def smooth(
     )
     options = {"env_kwargs": config.env_kwargs, **(core_options or {})}
     core = _frozen(load_core(core, env, **options), env, config.env_kwargs)
-    which = identity(core)
-    spaces = Consulted.of_core(core)
+    which = core_identity(core)
+    spaces = SpacesWithCore.of_core(core)
     bare = Policy(
         "smooth (core)", which, spaces, (), task=config.env, env_kwargs=config.test_kwargs
     )
@@ -154,11 +156,11 @@ def smooth(
         _refuse_large(spaces, config.buffer_size)
         around: Any = config.config
         config = dataclasses.replace(config, config=dataclasses.replace(around, core=which))
-        folder = folder or default_folder(config)
+        folder = folder or default_folder(config.env, config.method, config.seed)
         controller = run(config, folder, env, resume, progress, warn, spaces)
         if controller.calibration is None:  # mu: a filter around it meets the budget
-            controller = controller.calibrate(
-                env, config.calibration_episodes, seed, env_kwargs=config.test_kwargs
+            controller = calibrate(
+                controller, env, config.calibration_episodes, seed, env_kwargs=config.test_kwargs
             )
 
     slots = Envs(env, min(episodes, 20), lambda i, k: 0, config.test_kwargs)
@@ -205,14 +207,14 @@ def kept(policy: Policy, budget: float) -> Policy:
     except InputError:
         assert policy.calibration is not None
         rows = policy.calibration.rows
-        return policy.set_to(min(rows, key=lambda row: row.oscillation_ratio).setting)
+        return policy.with_setting(min(rows, key=lambda row: row.oscillation_ratio).setting)
 
 
 def _frozen(core: Core, env: EnvLike, env_kwargs: dict[str, Any]) -> Core:
     """The core, if it can be one on this env."""
     if core.hysteresis is not None:
         raise InputError(f"{core} depends on its last action: give it without its hysteresis")
-    _, given = spaces_of(env, env_kwargs)
+    _, given = read_spaces(env, env_kwargs)
     if given != core.spaces:
         raise InputError(
             f"{core.name} acts on {core.spaces} and {name_of(env)} has {given}: give the env that "
@@ -221,7 +223,7 @@ def _frozen(core: Core, env: EnvLike, env_kwargs: dict[str, Any]) -> Core:
     return core
 
 
-def _refuse_large(spaces: Consulted, buffer_size: int) -> None:
+def _refuse_large(spaces: SpacesWithCore, buffer_size: int) -> None:
     need, free = 8.0 * spaces.spec.obs_dim * buffer_size, free_memory()
     if need > free:
         raise InputError(

@@ -7,12 +7,18 @@ from typing import Any, SupportsFloat
 import gymnasium as gym
 import numpy as np
 
-from policy_inertia.algorithms.nested import DialConfig
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
-from policy_inertia.interop.description import Controller, Model, controller_of, model_of
+from policy_inertia.interop.description import (
+    Controller,
+    Model,
+    controller_of,
+    model_of,
+    model_of_core,
+)
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.spaces_with_core import SpacesWithCore
 
 
 class Filter:
@@ -38,21 +44,19 @@ class Filter:
             )
         self.model: Model | None = None  # None: the controller must be asked as it stands
         if isinstance(controller, Policy):
-            model = None if hasattr(controller.spaces, "core") else model_of(controller)
+            model = None if isinstance(controller.spaces, SpacesWithCore) else model_of(controller)
             if model is not None and (model.controller is None or model.controller.plain):
                 self.model = model
         elif controller.layers is not None:
-            self.model = controller.model()
+            self.model = model_of_core(controller)
         if self.tau is None and not (isinstance(controller, Policy) and controller.nested):
             raise InputError(
                 f"{controller} has no inertia controller: say hysteresis=..., the gain that a new "
                 "action must bring, or give a policy trained with nsac or ndqn"
             )
         self.gate: Controller | None = None  # of a dial: it judges the agent's action itself
-        if self.tau is None and isinstance(controller, Policy):
-            config = controller.config
-            if isinstance(config, DialConfig) and config.act != "mu":
-                self.gate = controller_of(controller.spaces, controller.params, config)
+        if self.tau is None and isinstance(controller, Policy) and controller.deterministic:
+            self.gate = controller_of(controller)
         self.controller, self.deterministic = controller, deterministic
         self.n_actions: int = spaces.discrete.n
         self.rng = np.random.default_rng()

@@ -12,7 +12,7 @@ from policy_inertia.storage import FORMAT, claim, read_json, write_json
 from policy_inertia.study.plan import Run, Study
 from policy_inertia.study.results import Experiment, Results, Series
 from policy_inertia.study.run import job as execution
-from policy_inertia.training.run_folder import read_metrics
+from policy_inertia.training.loggers import read_metrics
 
 
 class StudyFolder:

@@ -5,7 +5,7 @@ from jax import numpy as jnp
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import prices
 from policy_inertia.networks.perceptron import one_hot
-from policy_inertia.policies.policy import apply_hysteresis
+from policy_inertia.policies.hysteresis import apply_hysteresis
 
 
 def test_one_price_in_five_is_zero_and_the_rest_are_even_in_their_logarithm():

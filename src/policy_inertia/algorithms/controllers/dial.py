@@ -30,6 +30,8 @@ def free_choice(
 class DialConfig(PricedConfig):
     """Settings of a controller that may take any action."""
 
+    rule = "free"
+
     @property
     def choice(self) -> Choice:
         return free_choice

@@ -35,6 +35,8 @@ def gate_choice(
 class GateConfig(PricedConfig):
     """Settings of a gate."""
 
+    rule = "gate"
+
     @property
     def choice(self) -> Choice:
         return gate_choice

@@ -22,7 +22,7 @@ from policy_inertia.algorithms.learning import (
     init_critics,
     soft_evaluation,
 )
-from policy_inertia.algorithms.nested import Controller, NestedConfig
+from policy_inertia.algorithms.nested import Controller, ControllerParts, NestedConfig
 from policy_inertia.errors import InputError, refuse_huber, refuse_outside
 from policy_inertia.networks.perceptron import Network, one_hot
 from policy_inertia.types import Array, Spec, Transition, Tree
@@ -72,6 +72,9 @@ class InertiaConfig(NestedConfig):
 
     def controller(self, spec: Spec) -> Controller:
         return Inertia(self, spec)
+
+    def parts(self, params: Tree) -> ControllerParts:
+        return ControllerParts("mixture", (params,), {"mu0": self.mu0})
 
 
 class InertiaState(NamedTuple):

@@ -7,8 +7,9 @@ The critics learn U(s, a_prev, a): the value before the price of the action at h
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+import jax
 import numpy as np
 from jax import numpy as jnp
 
@@ -25,7 +26,13 @@ from policy_inertia.algorithms.interface import (
     Traits,
 )
 from policy_inertia.algorithms.learning import Critics, adam, init_critics, soft_evaluation
-from policy_inertia.algorithms.nested import Controller, NestedConfig, NestedParams, nested
+from policy_inertia.algorithms.nested import (
+    Controller,
+    ControllerParts,
+    NestedConfig,
+    NestedParams,
+    nested,
+)
 from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.networks.perceptron import Network, one_hot
 from policy_inertia.types import Array, Spec, Transition, Tree
@@ -103,6 +110,21 @@ class PricedConfig(NestedConfig):
 
     def controller(self, spec: Spec) -> Controller:
         return Priced(self, spec)
+
+    rule: ClassVar[str]
+    """The name of `choice` in exported files."""
+
+    def parts(self, params: PricedParams) -> ControllerParts:
+        twins = tuple(jax.tree.map(lambda w, i=i: w[i], params.critics) for i in range(2))
+        if params.dial is None:
+            return ControllerParts(self.rule, twins, {"fixed_price": self.price or 0.0})
+        numbers = {
+            "price": float(params.dial.price),
+            "largest_price": float(params.dial.largest),
+            "unit": self.largest,
+            "critics_begin": float(params.dial.critics_begin),
+        }
+        return ControllerParts(self.rule, twins, numbers)
 
     def build(self, spec: Spec) -> Algorithm:
         controller = Priced(self, spec)

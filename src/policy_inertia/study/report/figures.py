@@ -21,7 +21,7 @@ from policy_inertia.study.results import Experiment, Results, Series
 
 OSCILLATION_CURVE = ("eval/oscillation_ratio", "oscillation ratio")
 MU_CURVE = ("train/mu_mean", "mean mu")
-RETURN_CURVE = ("eval/mean_reward", "return")
+RETURN_CURVE = ("eval/return", "return")
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@ def measure_afterwards(path: Path, config: Any, kind: str, levels: list[float]) 
 
     A budget that the policy cannot keep is told as "unreachable", with the reason.
     """
+    from policy_inertia.calibration.sweep import calibrate
     from policy_inertia.envs.vector import episode_seed
     from policy_inertia.evaluation.evaluate import both_ways
     from policy_inertia.policies.policy import Policy
@@ -82,7 +83,7 @@ def measure_afterwards(path: Path, config: Any, kind: str, levels: list[float]) 
         policy = policy.core()
     if kind != "hysteresis" and policy.calibration is None:
         episodes = config.calibration_episodes
-        policy = policy.calibrate(config.env, episodes, config.seed, env_kwargs=config.test_kwargs)
+        policy = calibrate(policy, config.env, episodes, config.seed, env_kwargs=config.test_kwargs)
     seed = episode_seed(config.seed, FINAL)
     for level in missing:
         try:

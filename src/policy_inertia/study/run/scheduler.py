@@ -27,7 +27,8 @@ from policy_inertia.study.folder import StudyFolder, collect
 from policy_inertia.study.plan import Run, Study
 from policy_inertia.study.results import Results
 from policy_inertia.study.run import job as execution
-from policy_inertia.training.run_folder import read_metrics, refuse_other
+from policy_inertia.training.loggers import read_metrics
+from policy_inertia.training.run_folder import refuse_other
 
 Watch = Callable[[Sequence[Run]], None]
 Answer = tuple[Run, dict[str, Any]]

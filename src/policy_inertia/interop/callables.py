@@ -1,0 +1,97 @@
+"""Functions, and objects with a `predict` method, as cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from policy_inertia.envs.spaces import Spaces
+from policy_inertia.errors import InputError
+from policy_inertia.interop.vec_normalize import after_statistics, read_statistics
+from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
+from policy_inertia.policies.probing import (
+    OutputFunction,
+    OutputKind,
+    check_output,
+    example_observations,
+    gym_space,
+    infer_kind,
+)
+
+
+def is_callable(source: Any) -> bool:
+    """Whether this is a function of observations, or an object that predicts as SB3's do."""
+    return callable(source) or hasattr(source, "predict")
+
+
+def load_callable(source: Any, env: Any, options: CoreOptions) -> Core:
+    """A function or an object with `predict` as a core."""
+    space, spaces = read_env(source, env, options)
+    statistics = read_statistics(options.normalise, spaces, options.trust)
+    # normalised observations may lie outside the bounds of the env's space
+    seen = space if statistics is None else gym_space(spaces)
+    name = options.name or source_name(source)
+    function = _predictor(source, name) if hasattr(source, "predict") else source
+    kind, function = _try_function(function, seen, spaces, options.output, name)
+    function = after_statistics(function, statistics)
+    return Core(name, spaces, kind, function, options.temperature, space=space)
+
+
+LOADER = Loader(is_callable, load_callable)
+
+
+def _try_function(
+    function: Callable[[Any], Any],
+    space: gym.Space,
+    spaces: Spaces,
+    output: OutputKind | None,
+    name: str,
+) -> tuple[OutputKind, OutputFunction]:
+    """Try whether a function takes batches, and infer what it returns.
+
+    Returns:
+        The kind of its output, and a function that takes batches.
+    """
+    n = 3 if spaces.discrete.n == 2 else 2  # never as many observations as actions
+    obs = example_observations(space, n)
+
+    def one_by_one(obs: np.ndarray) -> np.ndarray:
+        return np.array([np.asarray(function(o)).squeeze() for o in obs])
+
+    try:
+        values = np.asarray(function(obs))
+        batched = values.shape[:1] == (n,) and values.ndim <= 2
+    except Exception:  # a function of one observation may raise anything when it gets several
+        batched = False
+    if not batched:
+        try:
+            values = one_by_one(obs)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise InputError(
+                f"{name} fails on observations of shape {obs.shape[1:]}, alone and as a batch "
+                f"({reason}): expected an action, probabilities or Q-values"
+            ) from error
+    kind = output or infer_kind(values, spaces, name)
+    check_output(values, kind, n, spaces, name)
+    return kind, function if batched else one_by_one
+
+
+def _predictor(model: Any, name: str) -> Callable[[Any], Any]:
+    """The greedy actions of an object that predicts as Stable-Baselines3's models do."""
+
+    def act(obs: np.ndarray) -> np.ndarray:
+        result = model.predict(obs, deterministic=True)
+        if not isinstance(result, tuple):
+            return result
+        if result[1] is not None:
+            raise InputError(
+                f"{name} carries a state from step to step, and a core must not: give a policy "
+                "without memory"
+            )
+        return result[0]
+
+    return act

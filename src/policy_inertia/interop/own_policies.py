@@ -1,0 +1,49 @@
+"""Policies of this library as cores; for a nested policy, its own core is used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from policy_inertia.errors import InputError
+from policy_inertia.interop.description import model_of
+from policy_inertia.policies.cores import Core, CoreOptions, Loader
+from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.probing import read_spaces
+from policy_inertia.policies.spaces_with_core import SpacesWithCore
+
+
+def is_policy(source: Any) -> bool:
+    """Whether this is a `Policy`, a policy file, or a run folder."""
+    if isinstance(source, Path):
+        file = source / "policy.safetensors" if source.is_dir() else source
+        return file.suffix == ".safetensors" and file.exists()
+    return isinstance(source, Policy)
+
+
+def load_policy(source: Any, env: Any, options: CoreOptions) -> Core:
+    """One of our policies as a core; it must not depend on the previous action."""
+    policy = Policy.load(source) if isinstance(source, Path) else source
+    if policy.hysteresis is not None and not policy.nested:
+        raise InputError(
+            f"{policy} depends on its previous action, and a core must not: give it without "
+            "its hysteresis"
+        )
+    if env is not None:
+        _, spaces = read_spaces(env, options.env_kwargs)
+        if spaces.to_dict() != policy.spaces.to_dict():
+            raise InputError(
+                f"{policy} acts on {policy.spaces} and the env has {spaces}: give the env that it "
+                "was trained on"
+            )
+    if isinstance(policy.spaces, SpacesWithCore):
+        return policy.spaces.core
+    core = policy.core()
+    if policy.hysteresis is not None:
+        core = Policy(core.method, core.config, core.spaces, core.params, task=core.task)
+    model = model_of(core)
+    name = options.name or f"{core.method} on {policy.task or 'a task'}"
+    return Core.from_layers(name, policy.spaces, model.kind, model.core, options.temperature)
+
+
+LOADER = Loader(is_policy, load_policy)

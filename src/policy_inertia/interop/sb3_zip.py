@@ -1,0 +1,200 @@
+"""Zips that Stable-Baselines3 saved, and folders in which RL Zoo keeps them, as cores.
+
+Nothing is unpickled: the weights are read as tensors, and everything else comes from their shapes
+and from the readable part of the zip's JSON. Only with `trust=True` does a zip whose network cannot
+be rebuilt in this way run its pickled code.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import warnings
+import zipfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from policy_inertia.envs.spaces import Spaces
+from policy_inertia.errors import InputError
+from policy_inertia.interop.sb3 import NetworkReading, read_policy
+from policy_inertia.interop.sb3_network import (
+    NetworkFacts,
+    UnknownNetworkError,
+    Weights,
+    rebuild_network,
+)
+from policy_inertia.interop.vec_normalize import read_statistics
+from policy_inertia.networks.layers import Rescale, run
+from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
+
+HARMLESS = {  # arguments of a policy that do not change what its network computes
+    "net_arch",
+    "n_quantiles",
+    "ortho_init",
+    "share_features_extractor",
+    "optimizer_class",
+    "optimizer_kwargs",
+    "features_extractor_kwargs",
+    "log_std_init",
+    "use_sde",
+}
+
+
+def find_zip(source: Any) -> Path | None:
+    """The zip that a path means; None if there is none.
+
+    A folder of RL Zoo, such as logs/dqn/CartPole-v1_1, holds best_model.zip or CartPole-v1.zip.
+    The ending .zip may be missing, as for Stable-Baselines3's own `load`.
+    """
+    if not isinstance(source, Path):
+        return None
+    if source.is_dir():
+        env = source.name.rpartition("_")[0] or source.name
+        names = [source / "best_model.zip", source / f"{env}.zip", *sorted(source.glob("*.zip"))]
+        return next((path for path in names if path.exists()), None)
+    if not source.exists():
+        source = source.with_name(f"{source.name}.zip")
+    return source if source.suffix == ".zip" and source.exists() else None
+
+
+def load_zip(source: Path, env: Any, options: CoreOptions) -> Core:
+    """A saved model as a core."""
+    path = find_zip(source)
+    assert path is not None, "the loader accepted it"
+    normalise = options.normalise
+    if normalise is None and source.is_dir():
+        normalise = _statistics_in(source, options.trust)
+    space, spaces = read_env(path, env, options)
+    statistics = read_statistics(normalise, spaces, options.trust)
+    kind, function, layers = _read_zip(path, space, spaces, statistics, options.trust)
+    name = options.name or source_name(path)
+    return Core(name, spaces, kind, function, options.temperature, layers, space)
+
+
+LOADER = Loader(lambda source: find_zip(source) is not None, load_zip)
+
+
+def _statistics_in(folder: Path, trust: bool) -> Path | None:
+    """The VecNormalize statistics that RL Zoo saved beside a model."""
+    files = sorted(folder.rglob("vecnormalize.pkl"))
+    if not files:
+        return None
+    if not trust:
+        raise InputError(
+            f"{folder} has statistics in {files[0].name}, which is a pickle and could run code: "
+            "give trust=True if it is yours, or normalise=(mean, var)"
+        )
+    return files[0]
+
+
+def _read_zip(
+    path: Path, space: gym.Space, spaces: Spaces, statistics: Rescale | None, trust: bool
+) -> NetworkReading:
+    weights, data = _open_zip(path)
+    try:
+        facts = _network_facts(data)
+        kind, layers = rebuild_network(weights, facts, space, spaces, statistics, str(path))
+    except UnknownNetworkError as reason:
+        if not trust:
+            raise InputError(
+                f"{path} cannot be rebuilt from its shapes alone, because {reason}: give "
+                "trust=True to let it run its pickled code if it is yours, or give the live model"
+            ) from None
+        policy = _unpickle_policy(path, weights)
+        return read_policy(policy, space, spaces, statistics, str(path))
+    return kind, partial(run, layers), layers
+
+
+def _open_zip(path: Path) -> tuple[Weights, dict[str, Any]]:
+    """The weights and the JSON of a zip, without unpickling anything."""
+    try:
+        import torch
+    except ImportError:
+        raise InputError(
+            "reading a Stable-Baselines3 zip needs torch: pip install policy-inertia[sb3]"
+        ) from None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "policy.pth" not in names or "data" not in names:
+                raise InputError(
+                    f"{path} is a zip, but not one of Stable-Baselines3: it holds no policy.pth "
+                    "and data, so save the model with model.save (SBX: give the live model)"
+                )
+            data = json.loads(archive.read("data"))
+            with archive.open("policy.pth") as file, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # torch warns of odd pickles, then refuses them
+                state = torch.load(file, map_location="cpu", weights_only=True)
+        weights = {key: value.numpy() for key, value in state.items()}
+    except zipfile.BadZipFile:
+        raise InputError(f"{path} is no zip file, or a broken one: save the model again") from None
+    except (
+        pickle.UnpicklingError,
+        ValueError,
+        RuntimeError,
+        AttributeError,
+        TypeError,
+        EOFError,
+    ) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{path} holds more than weights where only weights should be, or is broken, and was "
+            "not loaded: get a file from somebody you trust, saved with model.save"
+        ) from error
+    if not isinstance(data, dict):
+        raise InputError(f"{path} has data that is no table: save the model with model.save")
+    return weights, data
+
+
+def _network_facts(data: dict[str, Any]) -> NetworkFacts:
+    """What the readable part of a zip's JSON says; its pickles are left alone."""
+    policy = data.get("policy_class")
+    module = policy.get("__module__") if isinstance(policy, dict) else None
+    if not isinstance(module, str):
+        raise UnknownNetworkError("it does not name the class of its policy")
+    arguments = data.get("policy_kwargs") or {}
+    if not isinstance(arguments, dict):
+        raise UnknownNetworkError("the arguments of its policy are no table")
+    kwargs = {k: v for k, v in arguments.items() if not k.startswith(":")}
+    if arguments and ":serialized:" in arguments and not kwargs:
+        raise UnknownNetworkError("the arguments of its policy are pickled")
+    activation = kwargs.pop("activation_fn", None)
+    extractor = kwargs.pop("features_extractor_class", None)
+    return NetworkFacts(
+        module,
+        _class_name(activation, "torch.nn.modules.activation"),
+        _class_name(extractor, "stable_baselines3.common.torch_layers"),
+        kwargs.pop("normalize_images", True) is True,
+        tuple(sorted(set(kwargs) - HARMLESS)),
+    )
+
+
+def _class_name(text: Any, module: str) -> str | None:
+    """The name in "<class 'module.Name'>", None for None; anything else is not known."""
+    if text is None:
+        return None
+    match = re.fullmatch(rf"<class '{re.escape(module)}\.(\w+)'>", str(text))
+    if not match:
+        raise UnknownNetworkError(f"its network uses {str(text)[:80]}")
+    return match[1]
+
+
+def _unpickle_policy(path: Path, weights: dict[str, np.ndarray]) -> Any:
+    """The policy of a trusted zip, built by its own pickled class and arguments."""
+    import torch
+    from stable_baselines3.common.save_util import load_from_zip_file
+
+    data, _, _ = load_from_zip_file(path, device="cpu")
+    assert data is not None, "_open_zip read it"
+    kwargs = dict(data.get("policy_kwargs") or {})
+    policy = data["policy_class"](
+        data["observation_space"], data["action_space"], lambda _: 0.0, **kwargs
+    )
+    policy.load_state_dict({key: torch.as_tensor(value) for key, value in weights.items()})
+    return policy
