@@ -179,7 +179,6 @@ def test_help_teaches(run):
         ("record nowhere", "there is no file"),
         ("record . --out x.avi", "written as .gif or .mp4"),
         ("report nowhere", "holds no study"),
-        ("methods now", "takes no arguments"),
     ],
 )
 def test_bad_input_is_answered_in_one_sentence(run, words, says, tmp_path, monkeypatch):

@@ -1,23 +1,19 @@
-"""What the command line shows: tables and progress bars."""
+"""What the command line prints: sentences and tables."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
     from policy_inertia.metrics.calibration_table import Calibration
     from policy_inertia.study.analysis.statistics import Estimate
     from policy_inertia.study.analysis.summary import Row
-    from policy_inertia.study.plan import Run
     from policy_inertia.study.results import Experiment
 
 out = Console(highlight=False)
@@ -34,24 +30,14 @@ def warn(text: str) -> None:
     complain(text, "yellow")
 
 
-COLUMNS = (
-    ("return", "return", "{:.1f}"),
-    ("oscillation_ratio", "oscillation", "{:.3f}"),
-    ("reversal_ratio", "reversals", "{:.3f}"),
-    ("mean_dwell", "dwell", "{:.2f}"),
-    ("termination_rate", "terminated", "{:.2f}"),
-    ("crash_rate", "crashed", "{:.2f}"),
-    ("mu_mean", "mean mu", "{:.2f}"),
-)
+def show_figures(title: str, rows: Mapping[str, dict[str, Any]]) -> None:
+    """Print a table with a row for each label, and a column for each measure with a value."""
+    from policy_inertia.metrics.measures import select_measures
 
-
-def show(title: str, rows: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    """One line for each of `rows`, with the columns that anything is known for."""
-    columns = [c for c in COLUMNS if any(f.get(c[0]) is not None for _, f in rows)]
-    table = Table("", *(c[1] for c in columns), title=title, title_justify="left")
-    for label, figures in rows:
-        cells = [(figures.get(key), style) for key, _, style in columns]
-        table.add_row(label, *("" if v is None else style.format(v) for v, style in cells))
+    measures = select_measures(rows.values(), "wide")
+    table = Table("", *(m.label for m in measures), title=title, title_justify="left")
+    for label, figures in rows.items():
+        table.add_row(label, *(m.show(figures.get(m.name)) for m in measures))
     out.print(table)
 
 
@@ -124,111 +110,3 @@ def _cell(e: Estimate | None, style: str) -> str:
     if e.low is None or e.high is None:
         return style.format(e.value)
     return f"{style.format(e.value)} \\[{style.format(e.low)}, {style.format(e.high)}]"
-
-
-def _news(figures: dict[str, Any]) -> str:
-    if "eval/return" not in figures:
-        return ""
-    news = (
-        f"return {figures['eval/return']:.1f}  oscillation {figures['eval/oscillation_ratio']:.3f}"
-    )
-    turned = [
-        f"{figures[key]:.2f}" for key in figures if key.startswith("dial/oscillation_ratio_at_")
-    ]
-    return f"{news}  dial {' / '.join(turned)}" if turned else news
-
-
-def _bars() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
-        TextColumn("{task.fields[news]}"),
-        TimeRemainingColumn(),
-        console=out,
-    )
-
-
-@contextlib.contextmanager
-def counting(what: str, total: int, quiet: bool = False) -> Iterator[Callable[..., None]]:
-    """A bar for a few things that take seconds each; called with how many of how many are done.
-
-    And with a word on the next one, if there is one to say.
-    """
-    bars = _bars()
-    bars.disable = quiet
-    with bars:
-        task = bars.add_task(what, total=total, news="")
-        yield lambda i, n, news="": bars.update(task, completed=i, total=n, news=news)
-
-
-@contextlib.contextmanager
-def training_progress(steps: int, quiet: bool) -> Iterator[Callable[..., None]]:
-    """A bar with steps/s, return and oscillation; or a line for each evaluation."""
-    last: dict[str, Any] = {}
-
-    def line(step: int, figures: dict[str, Any], speed: float) -> None:
-        nonlocal last
-        if figures is not last:  # a new evaluation
-            last = figures
-            text = f"step {step:>9,}  {_news(figures)}  {speed:,.0f} steps/s"
-            out.print(text, soft_wrap=True)
-
-    if quiet or not out.is_terminal:
-        yield line
-        return
-    with _bars() as bars:
-        task = bars.add_task("training", total=steps, news="compiling")
-
-        def bar(step: int, figures: dict[str, Any], speed: float) -> None:
-            news = f"{speed:,.0f} steps/s  {_news(figures)}"
-            bars.update(task, completed=min(step, steps), news=news)
-
-        yield bar
-
-
-@contextlib.contextmanager
-def study_progress(quiet: bool) -> Iterator[Callable[[Sequence[Run]], None]]:
-    """The whole study with its remaining time, and a row for each run under way; or lines."""
-    if quiet or not out.is_terminal:
-        announced: set[tuple[Path, str]] = set()
-
-        def lines(runs: Sequence[Run]) -> None:
-            ended = sum(r.state in ("done", "failed") for r in runs)
-            for r in runs:
-                told = "failed once" if r.error and r.state == "waiting" else r.state
-                if (
-                    told not in ("waiting", "running")
-                    and r.tries
-                    and (r.path, told) not in announced
-                ):
-                    announced.add((r.path, told))
-                    text = _news(r.figures) if told == "done" else f"{told}: {r.error}"
-                    out.print(f"{ended}/{len(runs)}  {r.label}  {text}", soft_wrap=True)
-
-        yield lines
-        return
-    with _bars() as bars:
-        whole = bars.add_task("all runs", total=1, news="")
-        rows: dict[Path, TaskID] = {}
-
-        def watch(runs: Sequence[Run]) -> None:
-            counts = {s: sum(r.state == s for r in runs) for s in ("done", "failed")}
-            failed = f", {counts['failed']} failed" if counts["failed"] else ""
-            bars.update(
-                whole,
-                total=sum(r.config.steps for r in runs),
-                completed=sum(
-                    r.config.steps if r.state in ("done", "failed") else r.step for r in runs
-                ),
-                news=f"{counts['done']} of {len(runs)} runs{failed}",
-            )
-            for r in runs:
-                if r.state == "running" and r.path not in rows:
-                    rows[r.path] = bars.add_task(r.label, total=r.config.steps, news="starting")
-                elif r.state != "running" and r.path in rows:
-                    bars.remove_task(rows.pop(r.path))
-                if r.path in rows and r.step:
-                    bars.update(rows[r.path], completed=r.step, news=_news(r.figures))
-
-        yield watch

@@ -1,0 +1,55 @@
+"""The dials of one policy, each as a curve of return against oscillation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from policy_inertia.calibration.sweep import calibrate
+from policy_inertia.metrics.calibration_table import Calibration
+from policy_inertia.policies.policy import Policy
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One dial of a policy: its label, how it acts (empty if there is one way), its table."""
+
+    label: str
+    mode: str
+    table: Calibration
+
+
+def curves(
+    policy: Policy,
+    env: str,
+    episodes: int,
+    seed: int,
+    env_kwargs: dict[str, Any],
+    again: bool = False,
+    watch: Callable[[str], None] | None = None,
+) -> list[Curve]:
+    """Return a policy's own dial, if it has one, and the hysteresis filter on its core.
+
+    Args:
+        policy: the policy.
+        env: where to measure.
+        episodes: number of episodes at each setting that is measured.
+        seed: seed of those episodes.
+        env_kwargs: the env's arguments.
+        again: measure also what the policy has a calibration table for.
+        watch: called with a label before its curve is measured.
+    """
+    core = policy.core()
+    dials = {f"hysteresis on {core.method}": core}
+    if policy.price is not None:
+        dials = {policy.method: policy, **dials}
+    measured = []
+    for label, dial in dials.items():
+        if dial.calibration is None or again:
+            if watch is not None:
+                watch(label)
+            dial = calibrate(dial, env, episodes, seed, env_kwargs=env_kwargs)
+        assert dial.calibration is not None
+        measured.append(Curve(label, dial.mode, dial.calibration))
+    return measured

@@ -1,0 +1,60 @@
+"""policy-inertia dial: what each setting of a policy's dial costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from tyro.conf import DisallowNone, arg
+
+from policy_inertia.cli.command import Command
+from policy_inertia.cli.options import PolicyInEnv, Seed, default_is
+from policy_inertia.cli.view import out, show_calibration
+
+
+@dataclass(frozen=True)
+class Dial(Command):
+    """Show what each degree of smoothness costs.
+
+    Prints return and crash rate at every setting of the policy's dial, and draws them against the
+    oscillation ratio. The settings of a dial are prices of switching. Every policy has a second
+    dial, the threshold of a hysteresis filter on its core, which is shown beside the first. A
+    table that training has measured is read; what is missing is measured now.
+    """
+
+    name: ClassVar[str] = "dial"
+    example: ClassVar[str] = "policy-inertia dial runs/CartPole-v1-dial-dqn-0"
+
+    source: Annotated[PolicyInEnv, arg(name="")]
+    episodes: int = 50
+    """Number of episodes at each setting that is measured now."""
+    seed: Seed = 0
+    out: Annotated[DisallowNone[Path | None], default_is("dial.png beside the policy")] = None
+    """The picture to draw."""
+
+    def run(self) -> None:
+        from policy_inertia.calibration.curves import curves
+        from policy_inertia.drawing.plots import draw_dial
+
+        policy = self.source.load()
+        env, kwargs = self.source.environment(policy)
+        with out.status("measuring") as status:
+            measured = curves(
+                policy,
+                env,
+                self.episodes,
+                self.seed,
+                kwargs,
+                again=self.source.elsewhere,
+                watch=lambda label: status.update(f"measuring {label}"),
+            )
+        for curve in measured:
+            mode = f" ({curve.mode})" if curve.mode else ""
+            show_calibration(
+                f"{curve.label}{mode} on {env}, {curve.table.episodes} greedy episodes each",
+                curve.table,
+            )
+        picture = self.out or self.source.beside("dial.png")
+        draw_dial({c.label: c.table for c in measured}, f"{policy.method} on {env}", picture)
+        out.print(f"Picture: {picture}", soft_wrap=True)

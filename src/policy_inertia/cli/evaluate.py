@@ -1,0 +1,65 @@
+"""policy-inertia evaluate: the figures of a trained policy."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from tyro.conf import arg
+
+from policy_inertia.cli.command import Command
+from policy_inertia.cli.options import PolicyInEnv, Seed, Thresholds, default_is
+from policy_inertia.cli.view import show_figures
+
+
+@dataclass(frozen=True)
+class Evaluate(Command):
+    """Measure return and oscillation of a policy.
+
+    Runs whole episodes, first with sampled actions (as in the paper), then with greedy ones. A
+    nested policy is also run without its controller. Flags add further rows to the table.
+    """
+
+    name: ClassVar[str] = "evaluate"
+    example: ClassVar[str] = "policy-inertia evaluate runs/CartPole-v1-nsac-0"
+
+    source: Annotated[PolicyInEnv, arg(name="")]
+    episodes: int = 20
+    """Number of episodes of each row. All rows get the same episodes."""
+    seed: Seed = 0
+    hysteresis: Thresholds = ()
+    price: Annotated[tuple[float, ...], default_is("none")] = ()
+    """Also run a dial at these prices of switching."""
+    budget: Annotated[tuple[float, ...], default_is("none")] = ()
+    """Also run the policy at the setting that switches in at most this share of the steps. The
+    setting comes from the policy's calibration table; without one, it is measured first."""
+    simulator: Literal["policy-inertia", "highway-env"] = "policy-inertia"
+    """Simulator of a Highway task. highway-env is the original: it runs the same episodes, some
+    hundred times slower, and must be installed (version 1.12.1)."""
+    json: bool = False
+    """Print JSON instead of a table."""
+
+    def run(self) -> None:
+        from policy_inertia.calibration.sweep import calibrate
+        from policy_inertia.envs import highway
+        from policy_inertia.evaluation.evaluate import evaluate
+        from policy_inertia.evaluation.variants import variants
+
+        policy = self.source.load()
+        env_id, kwargs = self.source.environment(policy)
+        env: Any = highway.on_original(env_id) if self.simulator == "highway-env" else env_id
+        if self.budget and policy.calibration is None:
+            policy = calibrate(policy, env, env_kwargs=kwargs)
+        figures = {
+            v.label: evaluate(
+                v.policy, env, self.episodes, self.seed, v.deterministic, kwargs
+            ).summary()
+            for v in variants(policy, self.hysteresis, self.price, self.budget)
+        }
+        if self.json:
+            sys.stdout.write(json.dumps(figures, indent=1) + "\n")
+            return
+        place = env_id if env is env_id else f"{env_id} ({self.simulator})"
+        show_figures(f"{policy.method} on {place}, {self.episodes} episodes", figures)

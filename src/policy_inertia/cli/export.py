@@ -1,0 +1,76 @@
+"""policy-inertia export: a policy for other programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from tyro.conf import DisallowNone, arg
+
+from policy_inertia.cli.command import Command
+from policy_inertia.cli.options import EnvKwargs, PolicyFile, Threshold, assignments, default_is
+from policy_inertia.cli.view import out
+from policy_inertia.errors import InputError
+
+
+@dataclass(frozen=True)
+class Export(Command):
+    """Write a policy as one ONNX file for other programs.
+
+    The file holds core and controller. Its inputs are observation and previous_action (-1 at the
+    start of an episode); its outputs are action, probabilities and inertia. It is compared with
+    the policy on random inputs. Needs policy-inertia[onnx].
+
+    A zip of Stable-Baselines3 can be exported too; then --env must name its environment.
+    """
+
+    name: ClassVar[str] = "export"
+    example: ClassVar[str] = "policy-inertia export runs/CartPole-v1-nsac-0"
+
+    source: Annotated[PolicyFile, arg(name="")]
+    out: Annotated[DisallowNone[Path | None], default_is("policy.onnx beside the policy")] = None
+    """The ONNX file to write."""
+    hysteresis: Threshold = None
+    env: Annotated[DisallowNone[str | None], default_is("the one it was trained on")] = None
+    """Gymnasium id of the environment. Only for a zip of Stable-Baselines3, which does not name
+    its environment."""
+    env_kwargs: EnvKwargs = ()
+    card: Annotated[DisallowNone[Path | None], default_is("no card")] = None
+    """Write a folder for the Hugging Face Hub instead: a model card with measured figures, the
+    policy and its ONNX file."""
+    episodes: int = 20
+    """Number of episodes behind the figures of the card."""
+
+    def run(self) -> None:
+        from policy_inertia.interop.onnx_out import export
+        from policy_inertia.policies.policy import Policy
+
+        path = self.source.policy
+        policy = self._load()
+        if self.hysteresis is not None:
+            policy = policy.with_hysteresis(self.hysteresis)
+        if self.card is None:
+            default = path / "policy.onnx" if path.is_dir() else path.with_suffix(".onnx")
+            out.print(str(export(policy, self.out or default)), soft_wrap=True)
+            return
+        if not isinstance(policy, Policy):
+            raise InputError(f"--card is for policies of this library, but {path} is a foreign zip")
+        for file in policy.model_card(self.card, episodes=self.episodes):
+            out.print(str(file), soft_wrap=True)
+
+    def _load(self) -> Any:
+        """Load the policy: our own, or with --env a foreign one."""
+        from policy_inertia.policies.cores import load_core
+
+        path = self.source.policy
+        ours = path.suffix == ".safetensors" or (path / "policy.safetensors").exists()
+        if ours and self.env is not None:
+            raise InputError(f"--env {self.env} is for a foreign zip: {path} names its environment")
+        if self.env is not None:
+            return load_core(
+                path, self.env, env_kwargs=assignments("--env-kwargs", self.env_kwargs)
+            )
+        if path.suffix == ".zip":
+            raise InputError(f"{path} does not name its environment: add --env CartPole-v1")
+        return self.source.load()

@@ -1,0 +1,32 @@
+"""policy-inertia methods: what can be trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.table import Table
+
+from policy_inertia.cli.command import Command
+from policy_inertia.cli.view import out
+
+
+@dataclass(frozen=True)
+class Methods(Command):
+    """List the methods that can be trained.
+
+    'policy-inertia train METHOD --help' shows the settings of a method.
+    """
+
+    name: ClassVar[str] = "methods"
+    example: ClassVar[str] = "policy-inertia methods"
+
+    def run(self) -> None:
+        from policy_inertia.methods import METHODS
+
+        table = Table("method", "what it is", "holds an action for", "price of a switch", box=None)
+        for name, row in METHODS.items():
+            hold = "1 step" if row.repeats == (1,) else f"{', '.join(map(str, row.repeats))} steps"
+            table.add_row(name, row.about, hold, f"{row.penalty:g}" if row.penalty else "")
+        out.print(table)
+        out.print("\nSettings of a method: policy-inertia train METHOD --help")

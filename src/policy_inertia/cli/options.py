@@ -1,0 +1,147 @@
+"""Flags that several commands share: each is written once, with one help text."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import DisallowNone, Positional, arg
+
+from policy_inertia.errors import InputError
+
+if TYPE_CHECKING:
+    from policy_inertia.policies.policy import Policy
+
+
+def default_is(text: str) -> Any:
+    """Show `text` as the default of a flag whose default is computed."""
+    return arg(help_behavior_hint=f"(default: {text})")
+
+
+_ASSIGNMENTS: dict[str, Any] = {
+    "metavar": "NAME=VALUE [NAME=VALUE ...]",
+    "help_behavior_hint": "",
+}
+_THRESHOLD = (
+    "Put a hysteresis filter around the policy. It keeps the previous action unless another one is "
+    "better by this threshold, in log-probability, or in Q for DQN."
+)
+_NO_FILTER = "(default: no filter)"
+
+Seed = Annotated[int, arg(help="Seed of everything random. The same seed gives the same result.")]
+Quiet = Annotated[bool, arg(help="Print plain lines instead of a progress bar, for log files.")]
+Jobs = Annotated[
+    DisallowNone[int | None],
+    arg(help="Number of runs at a time.", help_behavior_hint="(default: one per processor core)"),
+]
+EnvKwargs = Annotated[
+    tuple[str, ...],
+    arg(help="Arguments of the environment, such as config.scenario=simple.", **_ASSIGNMENTS),
+]
+Threshold = Annotated[
+    DisallowNone[float | None], arg(help=_THRESHOLD, help_behavior_hint=_NO_FILTER)
+]
+Thresholds = Annotated[
+    tuple[float, ...],
+    arg(help=f"{_THRESHOLD} One row for each threshold.", help_behavior_hint=_NO_FILTER),
+]
+Assignments = Annotated[tuple[str, ...], arg(**_ASSIGNMENTS)]  # each command says which settings
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    """Which policy."""
+
+    policy: Positional[Path]
+    """A run folder, or a policy file (.safetensors)."""
+    best: bool = False
+    """Take the policy of the run's best evaluation. Default: the last policy of the run."""
+
+    def load(self) -> Policy:
+        """Load the policy."""
+        from policy_inertia.policies.policy import Policy
+
+        take_best = self.best and self.policy.is_dir()
+        return Policy.load(self.policy / "best.safetensors" if take_best else self.policy)
+
+    def beside(self, name: str) -> Path:
+        """Return the path of `name` in the run folder, or in the folder of the policy file."""
+        return (self.policy if self.policy.is_dir() else self.policy.parent) / name
+
+
+@dataclass(frozen=True)
+class PolicyInEnv(PolicyFile):
+    """Which policy, and the environment to run it in."""
+
+    env: Annotated[DisallowNone[str | None], default_is("the one it was trained on")] = None
+    """Gymnasium id of the environment to run it in."""
+    env_kwargs: EnvKwargs = ()
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether flags name another environment than the policy's own."""
+        return self.env is not None or bool(self.env_kwargs)
+
+    def environment(self, policy: Policy) -> tuple[str, dict[str, Any]]:
+        """Return the id and the arguments of the environment.
+
+        In the environment that the policy was trained on, the arguments of training hold unless a
+        flag changes them.
+        """
+        from policy_inertia.settings import merge
+
+        env, kwargs = self.env or policy.task, assignments("--env-kwargs", self.env_kwargs)
+        return env, merge(policy.env_kwargs, kwargs) if env == policy.task else kwargs
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Where a run is stored, and how it is shown."""
+
+    out: Annotated[DisallowNone[Path | None], default_is("runs/ENV-METHOD-SEED")] = None
+    """Folder for the run."""
+    resume: bool = False
+    """Continue the run in that folder after it was stopped."""
+    quiet: Quiet = False
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """How many runs at a time, and how they are shown."""
+
+    jobs: Jobs = None
+    quiet: Quiet = False
+
+
+def assignments(flag: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Read assignments such as 'config.scenario=simple' into {'config': {'scenario': 'simple'}}.
+
+    A value is read as JSON; what is not JSON is a string. True and False work as well.
+
+    Raises:
+        InputError: a text is no assignment; `flag` names the flag in the message.
+    """
+    values: dict[str, Any] = {}
+    for text in texts:
+        path, equals, value = text.partition("=")
+        *parents, name = path.split(".")
+        if not equals or not all((*parents, name)):
+            raise InputError(f"{flag} {text}: write name=value, or group.name=value")
+        group = values
+        for parent in parents:
+            group = group.setdefault(parent, {})
+        try:
+            group[name] = json.loads(value.lower() if value in ("True", "False") else value)
+        except ValueError:
+            group[name] = value
+    return values
+
+
+def render_offscreen() -> None:
+    """Let pygame draw frames without a window, and without a warning that there is none."""
+    for name in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
+        os.environ[name] = os.environ.get(name) or "dummy"

@@ -1,0 +1,105 @@
+"""policy-inertia smooth: make a policy that you have smooth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from tyro.conf import DisallowNone, Positional, arg
+
+from policy_inertia.cli.command import Command
+from policy_inertia.cli.options import (
+    Assignments,
+    EnvKwargs,
+    RunOptions,
+    Seed,
+    assignments,
+    default_is,
+)
+from policy_inertia.cli.progress import training_progress
+from policy_inertia.cli.view import out, warn
+
+
+@dataclass(frozen=True)
+class Smooth(Command):
+    """Make a policy that you have smooth.
+
+    Trains a controller around your policy, which does not change. Then compares three candidates
+    on held-out episodes: the policy alone, the policy with a hysteresis filter, and the policy
+    with the controller. The best one within the budget is recommended and stored as
+    recommended.safetensors.
+    """
+
+    name: ClassVar[str] = "smooth"
+    example: ClassVar[str] = "policy-inertia smooth jittery.zip CartPole-v1"
+
+    core: Positional[Path]
+    """Your policy: a zip of Stable-Baselines3, an RL Zoo folder, an ONNX file, or a run folder."""
+    env: Positional[str]
+    """Gymnasium id of the environment."""
+    options: Annotated[RunOptions, arg(name="")]
+    budget: Annotated[DisallowNone[float | None], default_is("half of what the core does")] = None
+    """Share of the steps at which the action may switch."""
+    steps: int = 50_000
+    """Environment steps to train the controller for."""
+    hysteresis_only: bool = False
+    """Train nothing: only find the threshold of the filter and compare it with the policy alone."""
+    mu: bool = False
+    """Train the paper's inertia instead of a controller for every price of switching."""
+    loss: float = 0.05
+    """Share of the policy's return that smoothness may cost."""
+    warmup: float = 0.05
+    """Share of the steps in which the policy acts without the controller."""
+    episodes: int = 100
+    """Number of held-out episodes on which the candidates are compared."""
+    seed: Seed = 0
+    env_kwargs: EnvKwargs = ()
+    output: Annotated[
+        DisallowNone[Literal["action", "logits", "probabilities", "q"] | None],
+        default_is("inferred"),
+    ] = None
+    """What an ONNX file returns."""
+    output_name: Annotated[DisallowNone[str | None], default_is("inferred")] = None
+    """Name of the output of an ONNX file to read."""
+    temperature: Annotated[DisallowNone[float | None], default_is("as the policy does")] = None
+    """Sample from softmax(Q / T), or sharpen probabilities; 0 is greedy."""
+    trust: bool = False
+    """Run the pickled code in a zip of Stable-Baselines3. For your own files only."""
+    set: Assignments = ()
+    """Further settings of the run, such as envs=16 hidden=[128,128]."""
+
+    def run(self) -> None:
+        from policy_inertia.smoothing.smooth import smooth
+        from policy_inertia.training.loop import default_folder
+
+        changes = {"env_kwargs": assignments("--env-kwargs", self.env_kwargs)}
+        changes |= assignments("--set", self.set)
+        folder = self.options.out or default_folder(self.env, "smooth", self.seed)
+        silent = self.options.quiet or self.hysteresis_only
+        with training_progress(self.steps, silent) as progress:
+            result = smooth(
+                self.core,
+                self.env,
+                budget=self.budget,
+                steps=self.steps,
+                hysteresis_only=self.hysteresis_only,
+                mu=self.mu,
+                loss=self.loss,
+                warmup=self.warmup,
+                episodes=self.episodes,
+                seed=self.seed,
+                out=folder,
+                resume=self.options.resume,
+                progress=progress,
+                warn=warn,
+                core_options={
+                    "output": self.output,
+                    "output_name": self.output_name,
+                    "temperature": self.temperature,
+                    "trust": self.trust,
+                },
+                **changes,
+            )
+        out.print(str(result), soft_wrap=True, markup=False)
+        out.print(f"The run is in {folder}", soft_wrap=True)

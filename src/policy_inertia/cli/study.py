@@ -1,0 +1,106 @@
+"""policy-inertia study: many runs as one study."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+
+from rich.table import Table
+from tyro.conf import DisallowNone, Positional, arg
+
+from policy_inertia.cli.command import Command, command_line
+from policy_inertia.cli.options import WorkerOptions, default_is
+from policy_inertia.cli.progress import counting, study_progress
+from policy_inertia.cli.results import show_results
+from policy_inertia.cli.view import out
+
+if TYPE_CHECKING:
+    from policy_inertia.study.plan import Study as Plan
+
+
+@dataclass(frozen=True)
+class Study(Command):
+    """Run the paper's experiments, or your own study.
+
+    A study is many runs. They run in one process per processor core, or on a Ray cluster. You can
+    stop it at any time; the same command continues.
+    """
+
+    name: ClassVar[str] = "study"
+    example: ClassVar[str] = "policy-inertia study paper --scale 0.01"
+
+    study: Positional[str]
+    """A study of the library, such as paper (all experiments of the paper), or a TOML file."""
+    workers: Annotated[WorkerOptions, arg(name="")]
+    only: Annotated[tuple[str, ...], default_is("all")] = ()
+    """Names of the experiments to run."""
+    out: Annotated[DisallowNone[Path | None], default_is("runs/STUDY")] = None
+    """Folder for the runs and the report."""
+    scale: float = 1.0
+    """Shorten every run by this factor, such as 0.01 for a trial."""
+    seeds: Annotated[DisallowNone[int | None], default_is("as the study says")] = None
+    """Number of seeds: 0, 1, 2, ..."""
+    dry_run: bool = False
+    """Run nothing: list the runs and how long they will take, measured on a few seconds of each."""
+    ray: Annotated[DisallowNone[str | None], default_is("no cluster")] = None
+    """Run on the Ray cluster at this address. Without an address: the cluster that RAY_ADDRESS
+    names, or the one on this machine. All nodes must share the folder."""
+    no_report: bool = False
+    """Write no report; 'policy-inertia report' can write it later."""
+
+    @classmethod
+    def parse(cls, args: Sequence[str]) -> Self:
+        """Read the flags; a --ray without an address means 'auto'."""
+        args = list(args)
+        if "--ray" in args:
+            address = args.index("--ray") + 1
+            if address == len(args) or args[address].startswith("-"):
+                args.insert(address, "auto")
+        return super().parse(args)
+
+    def run(self) -> None:
+        from policy_inertia.study.declared import find_study
+        from policy_inertia.study.run.scheduler import run_study
+
+        plan = find_study(self.study).only(self.only).scaled(self.scale)
+        if self.seeds is not None:
+            plan = dataclasses.replace(plan, seeds=tuple(range(self.seeds)))
+        folder = self.out or Path("runs") / plan.name
+        if self.dry_run:
+            _show_duration(plan, folder, self.workers.jobs)
+            return
+        pool = self._pool()
+        with study_progress(self.workers.quiet) as watch:
+            results = run_study(plan, folder, pool, watch, command_line())
+        show_results(results, with_report=not self.no_report)
+
+    def _pool(self) -> Any:
+        from policy_inertia.study.run.ray import RayPool
+        from policy_inertia.study.run.scheduler import Workers
+
+        return RayPool(self.ray) if self.ray else Workers(self.workers.jobs)
+
+
+def _show_duration(plan: Plan, folder: Path, jobs: int | None) -> None:
+    from policy_inertia.study.run.duration import estimate
+    from policy_inertia.study.run.scheduler import Workers, done
+
+    runs = [r for r in plan.runs(folder) if not done(r)]
+    with counting("timing each kind of run", len(runs)) as watch:
+        seconds = estimate(runs, watch=watch)
+    lines: dict[str, list[float]] = {}
+    for r, s in zip(runs, seconds, strict=True):
+        lines.setdefault(r.label.rpartition(", seed")[0], []).append(s)
+    table = Table("runs", "seeds", "minutes, on one core", box=None, title_justify="left")
+    for label, each in lines.items():
+        table.add_row(label, str(len(each)), f"{sum(each) / 60:.1f}")
+    out.print(table)
+    processes = Workers(jobs).jobs
+    out.print(
+        f"{len(runs)} runs to do, about {sum(seconds) / 3600:.1f} hours on one core, "
+        f"{sum(seconds) / 3600 / processes:.1f} in {processes} processes",
+        soft_wrap=True,
+    )
