@@ -6,7 +6,6 @@ import pytest
 
 from policy_inertia.algorithms.dqn import DQNConfig
 from policy_inertia.algorithms.sac import SACConfig
-from policy_inertia.methods import build
 from policy_inertia.networks.perceptron import init_mlp, log_softmax, mlp, one_hot
 from tests.algorithms import reference
 from tests.algorithms.test_nested import SPEC, in_float64, minibatch, same
@@ -15,7 +14,7 @@ DUE = np.ones(1, bool)
 
 
 def test_dqn_updates_agree_with_an_independent_computation():
-    algorithm = build(DQNConfig(hidden=(6,), learning_rate=0.01, target_period=2), SPEC)
+    algorithm = DQNConfig(hidden=(6,), learning_rate=0.01, target_period=2).build(SPEC)
     state = algorithm.init(np.random.default_rng(0))
     theirs = in_float64(state.critic)
     target = [[w.copy(), b.copy()] for w, b in theirs]
@@ -37,7 +36,7 @@ def test_dqn_updates_agree_with_an_independent_computation():
 
 
 def test_dqn_target_is_replaced_exactly_at_its_period():
-    algorithm = build(DQNConfig(target_period=3), SPEC)
+    algorithm = DQNConfig(target_period=3).build(SPEC)
     first = state = algorithm.init(np.random.default_rng(0))
     for i in range(1, 7):
         previous = state
@@ -48,15 +47,15 @@ def test_dqn_target_is_replaced_exactly_at_its_period():
 
 
 def test_epsilon_falls_by_the_papers_schedule_and_by_a_faster_one():
-    slow = build(DQNConfig(), SPEC).exploration
+    slow = DQNConfig().build(SPEC).behaviour.epsilon
     assert (slow(0), slow(100_000), slow(180_000), slow(10**6)) == pytest.approx((1, 0.5, 0.1, 0.1))
-    assert build(DQNConfig(epsilon_decay=1e-4), SPEC).exploration(5_000) == pytest.approx(0.5)
-    assert build(SACConfig(), SPEC).exploration(0) == 0
+    assert DQNConfig(epsilon_decay=1e-4).build(SPEC).behaviour.epsilon(5_000) == pytest.approx(0.5)
+    assert SACConfig().build(SPEC).behaviour.epsilon(0) == 0
 
 
 def test_fixed_temperature_stays_and_automatic_one_moves():
     for auto in (False, True):
-        algorithm = build(SACConfig(auto_temperature=auto), SPEC)
+        algorithm = SACConfig(auto_temperature=auto).build(SPEC)
         state = algorithm.init(np.random.default_rng(0))
         after, report, _ = jax.jit(algorithm.update)(state, minibatch(), DUE)
         # the first policy is nearly uniform, above the target entropy: alpha must fall

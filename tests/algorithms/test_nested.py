@@ -6,17 +6,17 @@ import pytest
 from jax import lax
 from jax import numpy as jnp
 
+from policy_inertia.actions.discrete import Discrete
+from policy_inertia.algorithms.controllers.inertia import InertiaConfig
 from policy_inertia.algorithms.dqn import DQNConfig
-from policy_inertia.algorithms.nested import NestedConfig
 from policy_inertia.algorithms.sac import SACConfig
 from policy_inertia.errors import InputError
-from policy_inertia.methods import build
 from policy_inertia.settings import settings
 from policy_inertia.training.session import Session
 from policy_inertia.types import Spec, Transition
 from tests.algorithms import reference
 
-SPEC = Spec(3, 4)
+SPEC = Spec(3, Discrete(4))
 DUE = np.ones(2, bool)
 
 
@@ -48,7 +48,7 @@ def test_three_updates_agree_with_an_independent_algorithm_2(at_once):
     core = SACConfig(
         hidden=(6,), learning_rate=0.01, target_rate=0.1, temperature=0.2, at_once=at_once
     )
-    config = NestedConfig(
+    config = InertiaConfig(
         core=core,
         hidden=(6,),
         learning_rate=0.01,
@@ -58,13 +58,13 @@ def test_three_updates_agree_with_an_independent_algorithm_2(at_once):
         mu0=0.1,
         at_once=at_once,
     )
-    algorithm = build(config, SPEC)
+    algorithm = config.build(SPEC)
     state = algorithm.init(np.random.default_rng(1))
     theirs = reference.NSAC(
         in_float64(state.core.actor),
         [in_float64(state.core.critics.online, i) for i in (0, 1)],
-        in_float64(state.pic),
-        [in_float64(state.critics.online, i) for i in (0, 1)],
+        in_float64(state.controller.pic),
+        [in_float64(state.controller.critics.online, i) for i in (0, 1)],
         lr=0.01,
         rate=0.1,
         alpha_core=0.2,
@@ -78,18 +78,18 @@ def test_three_updates_agree_with_an_independent_algorithm_2(at_once):
         state, _, _ = update(state, batch, DUE)
         theirs.update(*(np.float64(x) if x.dtype == np.float32 else x for x in batch))
     same(state.core.actor, theirs.actor)
-    same(state.pic, theirs.pic)
+    same(state.controller.pic, theirs.pic)
     for i in (0, 1):
         same(state.core.critics.online, theirs.critics[i], i)
         same(state.core.critics.target, theirs.targets[i], i)
-        same(state.critics.online, theirs.mixed[i], i)
-        same(state.critics.target, theirs.mixed_targets[i], i)
+        same(state.controller.critics.online, theirs.mixed[i], i)
+        same(state.controller.critics.target, theirs.mixed_targets[i], i)
     start = algorithm.init(np.random.default_rng(1))
-    moved = np.abs(state.pic[0]["w"] - start.pic[0]["w"]).max()
+    moved = np.abs(state.controller.pic[0]["w"] - start.controller.pic[0]["w"]).max()
     assert moved > 0.01  # far more than the tolerance: the comparison can fail
 
 
-PIXELS = Spec(4 * 36 * 36, 4, image=(4, 36, 36))
+PIXELS = Spec(4 * 36 * 36, Discrete(4), image=(4, 36, 36))
 
 
 def frames() -> Transition:
@@ -102,7 +102,7 @@ def test_from_pixels_the_core_is_asked_once_and_answers_as_if_asked_again():
 
     def updated(interval: int):
         core = SACConfig(train_interval=interval, at_once=True)
-        algorithm = build(NestedConfig(core=core, train_interval=2, at_once=True), PIXELS)
+        algorithm = InertiaConfig(core=core, train_interval=2, at_once=True).build(PIXELS)
         state = algorithm.init(np.random.default_rng(0))
         return jax.jit(algorithm.update)(state, frames(), DUE)
 
@@ -116,8 +116,8 @@ def test_at_once_evaluates_nothing_twice():
     """Four twin and four single networks at s or s': Algorithm 2's order needs four more."""
 
     def products(at_once: bool) -> int:
-        config = NestedConfig(core=SACConfig(at_once=at_once), at_once=at_once)
-        algorithm = build(config, PIXELS)
+        config = InertiaConfig(core=SACConfig(at_once=at_once), at_once=at_once)
+        algorithm = config.build(PIXELS)
         state = algorithm.init(np.random.default_rng(0))
         program = jax.jit(algorithm.update).lower(state, frames(), DUE).compile()
         return len(re.findall(r" dot\(", program.as_text()))
@@ -129,12 +129,12 @@ def test_at_once_evaluates_nothing_twice():
 
 def test_from_pixels_both_halves_share_one_room():
     """What XLA needs beside the state, in a loop as the learner's: no two halves at a time."""
-    spec = Spec(4 * 84 * 84, 4, image=(4, 84, 84))
+    spec = Spec(4 * 84 * 84, Discrete(4), image=(4, 84, 84))
     pair = np.zeros((2, 16, spec.obs_dim), np.uint8)
     batch = minibatch(16)._replace(obs=pair[0], next_obs=pair[1])
 
     def room(config) -> int:
-        algorithm = build(config, spec)
+        algorithm = config.build(spec)
         state = algorithm.init(np.random.default_rng(0))
         due = np.ones(len(algorithm.intervals), bool)
 
@@ -145,7 +145,7 @@ def test_from_pixels_both_halves_share_one_room():
         return program.memory_analysis().temp_size_in_bytes
 
     core = SACConfig(hidden=(512,), at_once=True)
-    assert room(NestedConfig(core=core, hidden=(512,), at_once=True)) < 1.5 * room(core)
+    assert room(InertiaConfig(core=core, hidden=(512,), at_once=True)) < 1.5 * room(core)
 
 
 def test_mu_zero_is_plain_sac():
@@ -154,7 +154,7 @@ def test_mu_zero_is_plain_sac():
     mixed = Session(
         settings("nsac", "CartPole-v1", learning_starts=50, pic_learning_rate=0.0), "CartPole-v1"
     )
-    pic = mixed.learner.state.pic
+    pic = mixed.learner.state.controller.pic
     pic[-1] = {"w": jnp.zeros_like(pic[-1]["w"]), "b": jnp.full_like(pic[-1]["b"], -1e9)}
     mixed.learner.fetch()
     for _ in range(150):
@@ -174,39 +174,39 @@ def test_mu_zero_is_plain_sac():
 
 @pytest.mark.parametrize("core", [SACConfig(), DQNConfig()])
 def test_core_of_a_seed_is_the_one_it_gives_alone(core):
-    alone = build(core, SPEC).init(np.random.default_rng(3))
-    inside = build(NestedConfig(core), SPEC).init(np.random.default_rng(3)).core
+    alone = core.build(SPEC).init(np.random.default_rng(3))
+    inside = InertiaConfig(core).build(SPEC).init(np.random.default_rng(3)).core
     jax.tree.map(np.testing.assert_array_equal, alone, inside)
 
 
 @pytest.mark.parametrize("core", [SACConfig(learning_rate=0), DQNConfig(learning_rate=0)])
 def test_outer_update_leaves_the_core_alone(core):
-    algorithm = build(NestedConfig(core), SPEC)
+    algorithm = InertiaConfig(core).build(SPEC)
     state = algorithm.init(np.random.default_rng(0))
     after, report, _ = jax.jit(algorithm.update)(state, minibatch(), DUE)
     part = "actor" if isinstance(core, SACConfig) else "critic"
     jax.tree.map(
         np.testing.assert_array_equal, getattr(state.core, part), getattr(after.core, part)
     )
-    assert np.abs(after.pic[0]["w"] - state.pic[0]["w"]).max() > 0
+    assert np.abs(after.controller.pic[0]["w"] - state.controller.pic[0]["w"]).max() > 0
     assert all(np.isfinite(v) for v in report.values())
 
 
 def test_twins_differ_and_targets_start_equal():
-    state = build(NestedConfig(SACConfig()), SPEC).init(np.random.default_rng(0))
-    for critics in (state.critics, state.core.critics):
+    state = InertiaConfig(SACConfig()).build(SPEC).init(np.random.default_rng(0))
+    for critics in (state.controller.critics, state.core.critics):
         first = critics.online[0]["w"]
         assert np.abs(first[0] - first[1]).max() > 0.1
         jax.tree.map(np.testing.assert_array_equal, critics.online, critics.target)
 
 
 def test_every_target_moves_by_its_rate():
-    config = NestedConfig(SACConfig(target_rate=0.25), target_rate=0.125)
-    algorithm = build(config, SPEC)
+    config = InertiaConfig(SACConfig(target_rate=0.25), target_rate=0.125)
+    algorithm = config.build(SPEC)
     old = algorithm.init(np.random.default_rng(0))
     new, _, _ = jax.jit(algorithm.update)(old, minibatch(), DUE)
-    for part, rate in ((lambda state: state.core.critics, 0.25), (lambda s: s.critics, 0.125)):
-        before, after = part(old), part(new)
+    for half, rate in (("core", 0.25), ("controller", 0.125)):
+        before, after = getattr(old, half).critics, getattr(new, half).critics
         w = (1 - rate) * np.float64(before.target[1]["w"]) + rate * after.online[1]["w"]
         np.testing.assert_allclose(after.target[1]["w"], w, atol=1e-7)
         assert np.abs(after.online[1]["w"] - before.online[1]["w"]).max() > 1e-4
@@ -233,17 +233,17 @@ def test_both_halves_are_updated_at_their_own_interval(m_core, m, envs):
     state = session.learner.state
     assert session.updates == sum(t % m_core == 0 for t in range(41, 121))
     assert count(state.core.critics.optimiser) == sum(t % m_core == 0 for t in range(41, 121))
-    assert count(state.critics.optimiser) == sum(t % m == 0 for t in range(41, 121))
+    assert count(state.controller.critics.optimiser) == sum(t % m == 0 for t in range(41, 121))
 
 
 @pytest.mark.parametrize("mu0", [-0.1, 1.0, 1.5, float("nan")])
 def test_mu0_outside_its_range_is_refused(mu0):
     with pytest.raises(InputError, match=r"mu0 is .* must lie in \[0, 1\)"):
-        NestedConfig(SACConfig(), mu0=mu0)
+        InertiaConfig(SACConfig(), mu0=mu0)
 
 
 def test_inertia_keeps_its_lower_bound():
-    algorithm = build(NestedConfig(SACConfig(), mu0=0.4), SPEC)
+    algorithm = InertiaConfig(SACConfig(), mu0=0.4).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     obs = np.random.default_rng(0).normal(0, 50, (500, 3)).astype(np.float32)
     mu = algorithm.apply(params, obs, np.zeros(500, int)).mu
@@ -254,12 +254,12 @@ def test_inertia_keeps_its_lower_bound():
 
 @pytest.mark.parametrize("core", [SACConfig(), DQNConfig()])
 def test_host_and_device_act_alike(core):
-    algorithm = build(NestedConfig(core), SPEC)
+    algorithm = InertiaConfig(core).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     batch = minibatch(64)
     device = algorithm.apply(params, batch.obs, batch.prev_action)
     host = algorithm.apply(jax.tree.map(np.asarray, params), batch.obs, batch.prev_action, np)
-    for a, b in zip(device, host, strict=True):
+    for a, b in zip(jax.tree.leaves(device), jax.tree.leaves(host), strict=True):
         assert isinstance(b, np.ndarray)
         assert b.dtype == np.float32
         np.testing.assert_allclose(a, b, atol=2e-6)

@@ -3,12 +3,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policy_inertia.envs.decisions import Decisions, split
+from policy_inertia.actions.discrete import Discrete, split_choice
+from policy_inertia.envs.decisions import Decisions
 
 
 def drive(choices, rewards, ends, repeats, penalty, gamma=0.9):
     """One env through `Decisions`: each step's (reward, end); the transitions, as plain tuples."""
-    decisions = Decisions(np.zeros((1, 1), np.float32), gamma, repeats, penalty)
+    decisions = Decisions(np.zeros((1, 1), np.float32), Discrete(12), gamma, repeats, penalty)
     found, choices = [], iter(choices)
     offered = next(choices)
     for t, (reward, end) in enumerate(zip(rewards, ends, strict=True)):
@@ -28,7 +29,7 @@ def drive(choices, rewards, ends, repeats, penalty, gamma=0.9):
 
 
 def test_split_reads_a_choice_as_action_and_duration():
-    action, hold = split(np.arange(8), (1, 2, 4, 8))
+    action, hold = split_choice(np.arange(8), (1, 2, 4, 8))
     assert action.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
     assert hold.tolist() == [1, 2, 4, 8, 1, 2, 4, 8]
 

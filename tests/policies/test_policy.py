@@ -6,9 +6,9 @@ import pytest
 import safetensors.numpy
 
 from policy_inertia import InputError, Policy
-from policy_inertia.policies.policy import sample
+from policy_inertia.actions.discrete import Categorical
+from policy_inertia.policies.memory import PREVIOUS_ACTION, REMAINING
 from policy_inertia.settings import settings
-from policy_inertia.storage import read_arrays, write_arrays
 from policy_inertia.training.session import Session
 from tests.support import probes
 
@@ -19,7 +19,7 @@ def fresh(method: str = "nsac", env="CartPole-v1", **changes) -> Policy:
 
 def with_mu(policy: Policy, pre_activation: float) -> Policy:
     """The same nested policy with a constant inertia."""
-    last = policy.params.pic[-1]
+    last = policy.params.controller[-1]
     last["w"][:] = 0
     last["b"][:] = pre_activation
     return policy
@@ -43,11 +43,11 @@ def test_probabilities_are_the_mixture_of_core_and_repetition():
 
 def test_one_observation_and_a_batch_agree():
     policy = fresh()
-    batch, _ = policy.predict(OBS, (np.ones(16, int),), deterministic=True)
+    batch, _ = policy.predict(OBS, {PREVIOUS_ACTION: np.ones(16, int)}, deterministic=True)
     for i, obs in enumerate(OBS):
-        action, state = policy.predict(obs, (np.array([1]),), deterministic=True)
+        action, state = policy.predict(obs, {PREVIOUS_ACTION: np.array([1])}, deterministic=True)
         assert np.ndim(action) == 0
-        assert action == batch[i] == state[0][0]
+        assert action == batch[i] == state[PREVIOUS_ACTION][0]
 
 
 def test_full_inertia_repeats_until_the_episode_ends():
@@ -66,7 +66,7 @@ def test_sampling_follows_the_probabilities():
     policy = with_mu(fresh(), 0.3)
     policy.seed(0)
     obs = np.repeat(OBS[:1], 40_000, axis=0)
-    actions, _ = policy.predict(obs, (np.ones(len(obs), int),))
+    actions, _ = policy.predict(obs, {PREVIOUS_ACTION: np.ones(len(obs), int)})
     expected = policy.probabilities(OBS[0], 1)
     share = np.bincount(actions, minlength=2) / len(obs)
     np.testing.assert_allclose(share, expected, atol=5 * 0.5 / np.sqrt(len(obs)))
@@ -74,7 +74,7 @@ def test_sampling_follows_the_probabilities():
 
 def test_impossible_actions_are_never_drawn():
     log_pi = np.array([[-1e4, 0.0, -1e4]], np.float32).repeat(5000, axis=0)
-    assert (sample(log_pi, np.random.default_rng(0)) == 1).all()
+    assert (Categorical(log_pi).sample(np.random.default_rng(0)) == 1).all()
 
 
 def test_same_seed_same_actions():
@@ -93,7 +93,7 @@ def test_hysteresis_keeps_the_last_action_unless_another_is_better_by_tau():
     tau = float(np.median(np.abs(gain)))
     for prev, advantage in ((0, gain), (1, -gain)):
         action, _ = policy.with_hysteresis(tau).predict(
-            OBS, (np.full(16, prev),), deterministic=True
+            OBS, {PREVIOUS_ACTION: np.full(16, prev)}, deterministic=True
         )
         np.testing.assert_array_equal(action, np.where(advantage >= tau, 1 - prev, prev))
     assert 0 < (np.abs(gain) >= tau).sum() < 16
@@ -101,13 +101,13 @@ def test_hysteresis_keeps_the_last_action_unless_another_is_better_by_tau():
 
 def test_hysteresis_compares_q_for_dqn_and_zero_changes_nothing_greedy():
     policy = fresh("dqn")
-    prev = (np.arange(16) % 2,)
+    prev = {PREVIOUS_ACTION: np.arange(16) % 2}
     plain, _ = policy.predict(OBS, prev, deterministic=True)
     none, _ = policy.with_hysteresis(0).predict(OBS, prev, deterministic=True)
     np.testing.assert_array_equal(plain, none)
-    q = policy.acting(OBS, prev[0]).scores
+    q = policy.acting(OBS, prev[PREVIOUS_ACTION]).scores
     frozen, _ = policy.with_hysteresis(2 * np.ptp(q)).predict(OBS, prev, deterministic=True)
-    np.testing.assert_array_equal(frozen, prev[0])
+    np.testing.assert_array_equal(frozen, prev[PREVIOUS_ACTION])
 
 
 def test_repeating_policy_holds_its_action_for_the_chosen_time():
@@ -124,7 +124,7 @@ def test_repeating_policy_holds_its_action_for_the_chosen_time():
         actions.append(int(action))
     assert actions == [1] * 3 + [0] * 8 + [0] * 2
     action, state = policy.predict(OBS[0], state, np.array([True]))
-    assert state[1] == 7  # a new episode decides anew
+    assert state[REMAINING] == 7  # a new episode decides anew
     np.testing.assert_allclose(policy.probabilities(OBS[0]), [1, 0])
 
 
@@ -160,24 +160,14 @@ def test_filtered_policy_and_core_are_saved_too(tmp_path):
     assert not loaded.nested
 
 
-def test_dial_from_before_there_was_a_choice_begins_as_its_core(tmp_path):
-    policy = fresh("dial-dqn").ways()[-1]
-    policy.save(tmp_path / "new.safetensors")
-    arrays, about = read_arrays(tmp_path / "new.safetensors")
-    assert float(arrays.pop("policy.dial.begins")) == 1
-    write_arrays(tmp_path / "old.safetensors", arrays, about)
-    loaded = Policy.load(tmp_path / "old.safetensors")
-    assert float(loaded.params.dial.begins) == 0
-
-
 def test_first_action_of_the_space_is_added():
     class Offset(probes.Probe):
         action_space = gym.spaces.Discrete(2, start=7)
 
     policy = with_mu(fresh(env=Offset), 60.0)
-    action, state = policy.predict(np.zeros((3, 1)), (np.array([0, 1, 1]),))
+    action, state = policy.predict(np.zeros((3, 1)), {PREVIOUS_ACTION: np.array([0, 1, 1])})
     assert action.tolist() == [7, 8, 8]
-    assert state[0].tolist() == [0, 1, 1]
+    assert state[PREVIOUS_ACTION].tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize("shape", [(3,), (16, 3), (2, 2, 4), ()])

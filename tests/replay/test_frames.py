@@ -12,15 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from policy_inertia import InputError
-from policy_inertia import machine as room
+from policy_inertia import InputError, machine
+from policy_inertia.actions.discrete import Discrete
 from policy_inertia.replay.frame_ring import WRITTEN
-from policy_inertia.replay.frames import FrameReplay, bytes_needed, unpack_frames
-from policy_inertia.replay.transitions import Replay, unpack
+from policy_inertia.replay.frames import FrameReplay, bytes_needed
+from policy_inertia.replay.transitions import TransitionReplay
 from policy_inertia.training.checkpoints import Checkpoints
 from policy_inertia.types import Transition
 
 ATARI = (4, 84, 84)
+ACTIONS = Discrete(18)
 
 
 class Each:
@@ -34,7 +35,7 @@ class Each:
 def everything(replay: FrameReplay) -> Transition:
     words = np.full((len(replay), replay.width), -1, np.int32)
     replay.sample(Each(), (len(replay),), words)
-    return Transition(*map(np.asarray, unpack_frames(words, replay.image)))
+    return Transition(*map(np.asarray, replay.unpack(words)))
 
 
 class Game:
@@ -138,7 +139,7 @@ class Naive:
 def test_every_whole_transition_comes_back_as_it_was(
     seed, capacity, image, envs, kinds, end, hold, still, steps
 ):
-    replay = FrameReplay(capacity, image)
+    replay = FrameReplay(capacity, image, ACTIONS)
     naive, game = Naive(replay), Game(seed, envs, image, kinds, end, hold, still)
     for step in range(steps):
         naive.add(*game.step())
@@ -154,7 +155,7 @@ def test_every_whole_transition_comes_back_as_it_was(
 
 
 def test_frames_may_wrap_around_many_times_within_one_round_of_transitions():
-    replay = FrameReplay(400, (4, 2, 8))  # 473 frames, and up to 8 new ones with each transition
+    replay = FrameReplay(400, (4, 2, 8), ACTIONS)  # 473 frames
     naive, game = Naive(replay), Game(0, 2, (4, 2, 8), kinds=2_000, end=1.0, still=0)
     for step in range(500):
         naive.add(*game.step())
@@ -165,7 +166,7 @@ def test_frames_may_wrap_around_many_times_within_one_round_of_transitions():
 
 
 def test_a_batch_is_stored_like_its_rows_one_by_one():
-    one, many = FrameReplay(30, (3, 5, 4)), FrameReplay(30, (3, 5, 4))
+    one, many = FrameReplay(30, (3, 5, 4), ACTIONS), FrameReplay(30, (3, 5, 4), ACTIONS)
     naive, game, same = Naive(one), Game(1, 4, (3, 5, 4), hold=3), Game(1, 4, (3, 5, 4), hold=3)
     for _ in range(200):
         naive.add(*game.step())
@@ -200,7 +201,7 @@ def play(replay, start, episodes, length):
 
 
 def test_each_frame_is_stored_once():
-    replay = FrameReplay(1_000, (4, 3, 3))
+    replay = FrameReplay(1_000, (4, 3, 3), ACTIONS)
     play(replay, 0, 10, 50)
     assert replay._ring.counts[WRITTEN] == 10 * 51  # 50 steps and the first picture
     assert len(replay) == 500
@@ -218,7 +219,7 @@ def test_each_frame_is_stored_once():
     ],
 )
 def test_only_new_frames_are_stored(stacks, stored):
-    replay = FrameReplay(100, (3, 2, 2))
+    replay = FrameReplay(100, (3, 2, 2), ACTIONS)
     seen = [np.repeat(np.frombuffer(s.encode(), np.uint8), 4)[None] for s in stacks.split()]
     for obs, after in itertools.pairwise(seen):
         replay.add(Transition(obs, [0], [0], [0], [1], after))
@@ -227,7 +228,7 @@ def test_only_new_frames_are_stored(stacks, stored):
 
 
 def test_a_full_ring_of_ordinary_play_keeps_its_whole_capacity():
-    replay = FrameReplay(1_000, (4, 3, 3))
+    replay = FrameReplay(1_000, (4, 3, 3), ACTIONS)
     play(replay, 0, 40, 100)
     assert replay.added == 4_000
     assert len(replay) == 1_000
@@ -236,7 +237,7 @@ def test_a_full_ring_of_ordinary_play_keeps_its_whole_capacity():
 
 def test_a_still_picture_is_stored_again_before_it_grows_old():
     """One env stands still, another moves: without that, all of the first would go at once."""
-    replay, image = FrameReplay(400, (2, 2, 2)), (2, 2, 2)
+    replay, image = FrameReplay(400, (2, 2, 2), ACTIONS), (2, 2, 2)
     still, stacks = np.zeros((1, 8), np.uint8), distinct(0, 2_000, image)
     least = 400
     for t in range(2_000):
@@ -248,18 +249,18 @@ def test_a_still_picture_is_stored_again_before_it_grows_old():
 
 
 def test_only_whole_transitions_are_drawn_and_all_alike():
-    replay = FrameReplay(200, (3, 5, 4))
+    replay = FrameReplay(200, (3, 5, 4), ACTIONS)
     fill(replay, Game(3, 3, (3, 5, 4), kinds=200, end=0.5, still=0), 200)
     assert 50 < len(replay) < 150  # frames were overwritten before transitions were
     words = np.zeros((200, 100, replay.width), np.int32)
     replay.sample(np.random.default_rng(0), (200, 100), words)
-    numbers, counts = np.unique(unpack_frames(words, replay.image).reward, return_counts=True)
+    numbers, counts = np.unique(replay.unpack(words).reward, return_counts=True)
     assert numbers.tolist() == sorted(everything(replay).reward.tolist())
     assert stats.chisquare(counts).pvalue > 1e-3
 
 
 def test_draws_are_those_of_the_plain_replay():
-    frames, plain = FrameReplay(50, (3, 5, 4)), Replay(50, 60)
+    frames, plain = FrameReplay(50, (3, 5, 4), ACTIONS), TransitionReplay(50, 60, ACTIONS)
     game = Game(4, 3, (3, 5, 4), end=0.02)
     for _ in range(40):
         batch, who = game.step()
@@ -268,18 +269,18 @@ def test_draws_are_those_of_the_plain_replay():
         one, two = (np.zeros((2, 8, r.width), np.int32) for r in (frames, plain))
         frames.sample(np.random.default_rng(5), (2, 8), one)
         plain.sample(np.random.default_rng(5), (2, 8), two)
-        for a, b in zip(unpack_frames(one, (3, 5, 4)), unpack(two, 60), strict=True):
+        for a, b in zip(frames.unpack(one), plain.unpack(two), strict=True):
             np.testing.assert_array_equal(a, b)
     assert frames.added == plain.added == 120
 
 
 def test_compiled_code_reads_bytes_and_numbers():
-    replay = FrameReplay(4, (3, 5, 4))
+    replay = FrameReplay(4, (3, 5, 4), ACTIONS)
     obs, after = np.arange(60, dtype=np.uint8)[None], np.arange(196, 256, dtype=np.uint8)[None]
     replay.add(Transition(obs, [-1], [2], [1.5], [0.25], after))
     words = np.zeros((1, 2, replay.width), np.int32)
     replay.sample(np.random.default_rng(0), (1, 2), words)
-    got = jax.jit(lambda w: unpack_frames(w, (3, 5, 4)))(words)
+    got = jax.jit(replay.unpack)(words)
     for value, want in zip(got, (obs[0], -1, 2, 1.5, 0.25, after[0]), strict=True):
         np.testing.assert_array_equal(value, np.broadcast_to(want, value.shape))
     kinds = ("uint8", "int32", "int32", "float32", "float32", "uint8")
@@ -297,7 +298,7 @@ def saved(replay, run: Path):
 @pytest.mark.parametrize("mapped", [False, True])
 def test_restored_replay_goes_on_like_the_first(tmp_path, steps, mapped):
     image = (3, 5, 4)
-    one, two = (FrameReplay(200, image, tmp_path if mapped else None) for _ in range(2))
+    one, two = (FrameReplay(200, image, ACTIONS, tmp_path if mapped else None) for _ in range(2))
     game, hers = (Game(6, 3, image, kinds=200, end=1.0, still=0) for _ in range(2))
     fill(one, game, steps)
     for _ in range(steps):
@@ -319,7 +320,7 @@ def test_restored_replay_goes_on_like_the_first(tmp_path, steps, mapped):
 
 
 def test_only_written_frames_are_saved(tmp_path):
-    replay = FrameReplay(100_000, (4, 10, 10))
+    replay = FrameReplay(100_000, (4, 10, 10), ACTIONS)
     play(replay, 0, 1, 50)
     saved(replay, tmp_path)
     size = sum(f.stat().st_size for f in (tmp_path / "checkpoint-1").glob("replay-*.npy"))
@@ -363,30 +364,30 @@ def put(index, value):
     ],
 )
 def test_damaged_state_is_refused(harm):
-    replay = FrameReplay(60, (3, 5, 4))
+    replay = FrameReplay(60, (3, 5, 4), ACTIONS)
     fill(replay, Game(8, 2, (3, 5, 4), end=0.3), 50)
     parts = dict(replay.state())
     harm(parts)
-    with pytest.raises(InputError, match="the run holds a replay that is damaged or of other"):
-        FrameReplay(60, (3, 5, 4)).restore(parts, replay.added, "the run")
+    with pytest.raises(InputError, match="the run holds a replay buffer that is damaged"):
+        FrameReplay(60, (3, 5, 4), ACTIONS).restore(parts, replay.added, "the run")
 
 
 def test_states_of_other_replays_are_refused():
-    frames, plain = FrameReplay(60, (3, 5, 4)), Replay(60, 60)
+    frames, plain = FrameReplay(60, (3, 5, 4), ACTIONS), TransitionReplay(60, 60, ACTIONS)
     fill(frames, Game(8, 2, (3, 5, 4)), 50)
     for replay, state in (
         (frames, plain.state()),
         (plain, frames.state()),
-        (FrameReplay(60, (3, 4, 4)), frames.state()),
-        (FrameReplay(60, (2, 5, 4)), frames.state()),
-        (FrameReplay(61, (3, 5, 4)), frames.state()),
+        (FrameReplay(60, (3, 4, 4), ACTIONS), frames.state()),
+        (FrameReplay(60, (2, 5, 4), ACTIONS), frames.state()),
+        (FrameReplay(61, (3, 5, 4), ACTIONS), frames.state()),
     ):
-        with pytest.raises(InputError, match="of other observations"):
+        with pytest.raises(InputError, match="has other observations"):
             replay.restore(state, frames.added)
 
 
 def test_damaged_and_foreign_files_are_refused(tmp_path):
-    replay = FrameReplay(60, (3, 5, 4))
+    replay = FrameReplay(60, (3, 5, 4), ACTIONS)
     fill(replay, Game(8, 2, (3, 5, 4)), 50)
     saved(replay, tmp_path)
     path = tmp_path / "checkpoint-1" / "replay-frames.npy"
@@ -401,17 +402,17 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
 
 
 def test_a_million_atari_transitions_take_less_than_8_gb():
-    assert 7.1e9 < sum(bytes_needed(10**6, ATARI)) < 8e9
+    assert 7.1e9 < sum(bytes_needed(10**6, ATARI, ACTIONS)) < 8e9
 
 
 def test_bytes_needed_are_those_of_the_arrays():
-    replay = FrameReplay(1_234, (3, 5, 4))
-    assert sum(bytes_needed(1_234, (3, 5, 4))) == sum(a.nbytes for a in replay._ring)
+    replay = FrameReplay(1_234, (3, 5, 4), ACTIONS)
+    assert sum(bytes_needed(1_234, (3, 5, 4), ACTIONS)) == sum(a.nbytes for a in replay._ring)
 
 
 def test_a_memory_mapped_replay_is_the_same_and_leaves_nothing(tmp_path):
     folder, image = tmp_path / "on" / "disk", (3, 5, 4)
-    mapped, plain = FrameReplay(60, image, folder), FrameReplay(60, image)
+    mapped, plain = FrameReplay(60, image, ACTIONS, folder), FrameReplay(60, image, ACTIONS)
     assert not list(folder.iterdir())
     for replay in (mapped, plain):
         fill(replay, Game(9, 3, image, kinds=50, end=0.5), 100)
@@ -420,40 +421,40 @@ def test_a_memory_mapped_replay_is_the_same_and_leaves_nothing(tmp_path):
 
 
 def test_what_does_not_fit_is_refused_before_training(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "free_memory", lambda: 4 * 10**9)
+    monkeypatch.setattr(machine, "free_memory", lambda: 4 * 10**9)
     with pytest.raises(
         InputError,
         match=r"1,000,000 transitions of 4x84x84 pixels needs 7\.27 GB of memory and 4\.00 GB are "
         r"free: give a smaller --buffer-size, or keep its frames in a file with --memory-map",
     ):
-        FrameReplay(10**6, ATARI)
-    monkeypatch.setattr(room, "free_disk", lambda folder: 10**9)
+        FrameReplay(10**6, ATARI, ACTIONS)
+    monkeypatch.setattr(machine, "free_disk", lambda folder: 10**9)
     with pytest.raises(InputError, match=r"needs 7\.20 GB in .* and 1\.00 GB are free"):
-        FrameReplay(10**6, ATARI, tmp_path)
-    monkeypatch.setattr(room, "free_memory", lambda: 10**7)
+        FrameReplay(10**6, ATARI, ACTIONS, tmp_path)
+    monkeypatch.setattr(machine, "free_memory", lambda: 10**7)
     with pytest.raises(InputError, match=r"needs 0\.07 GB of memory .* --buffer-size$"):
-        FrameReplay(10**6, ATARI, tmp_path)
+        FrameReplay(10**6, ATARI, ACTIONS, tmp_path)
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write"):
-        FrameReplay(10, (3, 5, 4), tmp_path / "file" / "folder")
+        FrameReplay(10, (3, 5, 4), ACTIONS, tmp_path / "file" / "folder")
 
     def full(*args):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(InputError, match="No space left on device"):
-        FrameReplay(10, (3, 5, 4), tmp_path)
+        FrameReplay(10, (3, 5, 4), ACTIONS, tmp_path)
 
 
 def test_bad_input_is_refused():
     with pytest.raises(InputError, match=r"0 transitions .* at least 1"):
-        FrameReplay(0, ATARI)
+        FrameReplay(0, ATARI, ACTIONS)
     with pytest.raises(InputError, match=r"images \(84, 84\)"):
-        FrameReplay(10, (84, 84))
-    replay, obs = FrameReplay(10, (3, 5, 4)), np.zeros((2, 60), np.uint8)
+        FrameReplay(10, (84, 84), ACTIONS)
+    replay, obs = FrameReplay(10, (3, 5, 4), ACTIONS), np.zeros((2, 60), np.uint8)
     row = Transition(obs, [0, 0], [0, 0], [0, 0], [1, 1], obs)
     with pytest.raises(InputError, match=r"float32\[2, 60\]: .* takes uint8\[2, 60\]"):
         replay.add(row._replace(obs=obs.astype(np.float32)))

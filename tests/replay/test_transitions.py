@@ -4,8 +4,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policy_inertia.replay.transitions import Replay, unpack
+from policy_inertia.actions.discrete import Discrete
+from policy_inertia.replay.transitions import TransitionReplay
 from policy_inertia.types import Transition
+
+ACTIONS = Discrete(7)
 
 
 def batch(start: int, n: int, obs_dim: int = 3) -> Transition:
@@ -18,7 +21,7 @@ def batch(start: int, n: int, obs_dim: int = 3) -> Transition:
 @settings(max_examples=60, deadline=None)  # the first call compiles
 @given(st.integers(1, 20), st.lists(st.integers(0, 20), max_size=12), st.integers(0, 2**32 - 1))
 def test_ring_keeps_the_newest_transitions_whole(capacity, sizes, seed):
-    replay, model, start = Replay(capacity, 3), deque(maxlen=capacity), 0
+    replay, model, start = TransitionReplay(capacity, 3, ACTIONS), deque(maxlen=capacity), 0
     for n in sizes:
         n = min(n, capacity)
         replay.add(batch(start, n))
@@ -30,7 +33,7 @@ def test_ring_keeps_the_newest_transitions_whole(capacity, sizes, seed):
         return
     words = np.zeros((4, 5, replay.words.shape[1]), np.int32)
     replay.sample(np.random.default_rng(seed), (4, 5), words)
-    drawn = unpack(words, 3)
+    drawn = replay.unpack(words)
     numbers = np.asarray(drawn.reward) / 1.5
     assert set(numbers.ravel().tolist()) <= set(model)
     for i, expected in np.ndenumerate(numbers):
@@ -40,17 +43,17 @@ def test_ring_keeps_the_newest_transitions_whole(capacity, sizes, seed):
 
 
 def test_every_stored_transition_is_drawn_alike():
-    replay = Replay(50, 1)
+    replay = TransitionReplay(50, 1, ACTIONS)
     replay.add(batch(0, 10, 1))  # a fifth of the room
     words = np.zeros((100, 100, replay.words.shape[1]), np.int32)
     replay.sample(np.random.default_rng(0), (100, 100), words)
-    counts = np.bincount(np.asarray(unpack(words, 1).obs)[..., 0].ravel().astype(int))
+    counts = np.bincount(np.asarray(replay.unpack(words).obs)[..., 0].ravel().astype(int))
     assert len(counts) == 10
     assert abs(counts - 1000).max() < 150  # five standard deviations
 
 
 def test_same_generator_same_minibatches():
-    replay = Replay(100, 3)
+    replay = TransitionReplay(100, 3, ACTIONS)
     replay.add(batch(0, 60))
     first, second = (np.zeros((3, 8, replay.words.shape[1]), np.int32) for _ in range(2))
     replay.sample(np.random.default_rng(5), (3, 8), first)
@@ -59,7 +62,7 @@ def test_same_generator_same_minibatches():
 
 
 def test_restored_ring_goes_on_like_the_first():
-    one, two = Replay(8, 3), Replay(8, 3)
+    one, two = TransitionReplay(8, 3, ACTIONS), TransitionReplay(8, 3, ACTIONS)
     one.add(batch(0, 5))
     one.add(batch(5, 6))
     two.restore(one.state().copy(), one.added)

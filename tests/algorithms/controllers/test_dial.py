@@ -5,11 +5,12 @@ from jax import numpy as jnp
 
 from policy_inertia import train
 from policy_inertia.algorithms.controllers import prices
+from policy_inertia.algorithms.controllers.dial import DialConfig
+from policy_inertia.algorithms.controllers.gate import GateConfig
 from policy_inertia.algorithms.dqn import DQNConfig
-from policy_inertia.algorithms.nested import DialConfig, NestedConfig
 from policy_inertia.algorithms.sac import SACConfig
 from policy_inertia.errors import InputError
-from policy_inertia.methods import build
+from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.policy import Policy
 from policy_inertia.settings import settings
 from policy_inertia.training.session import Session
@@ -24,20 +25,15 @@ def equal(a, b):
     jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
-def turned(algorithm, params, largest, price):
-    params = params._replace(dial=params.dial._replace(largest=np.float32(largest)))
-    return algorithm.at(params, price)
+def with_dial(params, **changes):
+    """Parameters with another setting of the dial."""
+    controller = params.controller
+    dial = controller.dial._replace(**{k: np.float32(v) for k, v in changes.items()})
+    return params._replace(controller=controller._replace(dial=dial))
 
 
-def test_free_switching_with_a_mu_network_is_nsac_bit_for_bit():
-    free = {"act": "mu", "price": 0.0, "learning_starts": 50, "huber": None, "train_interval": 2}
-    dial = Session(settings("dial-sac", "CartPole-v1", **free), "CartPole-v1")
-    nsac = Session(settings("nsac", "CartPole-v1", learning_starts=50), "CartPole-v1")
-    for _ in range(60):
-        dial.advance()
-        nsac.advance()
-    np.testing.assert_array_equal(dial.replay.state(), nsac.replay.state())
-    equal(dial.learner.state, nsac.learner.state)
+def at_price(algorithm, params, largest, price):
+    return algorithm.at(with_dial(params, largest=largest), price)
 
 
 def forward(layers, x):
@@ -48,8 +44,8 @@ def forward(layers, x):
 
 def by_hand(config, state, batch, core_action, before):
     """The outer critics' loss, row by row in plain Python: an independent reading of the maths."""
-    twins = [in_float64(state.critics.online, i) for i in (0, 1)]
-    targets = [in_float64(state.critics.target, i) for i in (0, 1)]
+    twins = [in_float64(state.controller.critics.online, i) for i in (0, 1)]
+    targets = [in_float64(state.controller.critics.target, i) for i in (0, 1)]
     rows = len(batch.action)
     largest_reward = max(np.abs(b.reward).max() for b in (*before, batch))
     typical = np.mean([np.median(b.reward) for b in (*before, batch)])
@@ -59,7 +55,7 @@ def by_hand(config, state, batch, core_action, before):
     total = 0.0
     for i in range(rows):
         if config.price is None:
-            u = ((i + 0.5) / rows + golden * int(state.dial.updates)) % 1
+            u = ((i + 0.5) / rows + golden * int(state.controller.scale.updates)) % 1
             x = 0.0 if u < 0.2 else 10 ** (-2.5 * (1 - (u - 0.2) / 0.8))
             price = x * config.largest * largest_reward
             scale = 1 + config.largest * x
@@ -73,7 +69,7 @@ def by_hand(config, state, batch, core_action, before):
         # in true units: what each next action is worth, its own price paid
         worth = scale * np.min([forward(t, np.array(then))[0] for t in targets], 0)
         paid = worth - price * ((np.arange(4) != a) - refund)
-        v = paid.max() if config.act == "full" else max(paid[a], paid[core_action[i]])
+        v = paid.max() if isinstance(config, DialConfig) else max(paid[a], paid[core_action[i]])
         y = batch.reward[i] + batch.discount[i] * v
         for t in twins:
             error = abs(forward(t, np.array(now))[0][a] - y / scale)
@@ -86,28 +82,30 @@ def by_hand(config, state, batch, core_action, before):
 
 
 @pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("act", ["gate", "full"])
+@pytest.mark.parametrize("kind", [GateConfig, DialConfig])
 @pytest.mark.parametrize(("price", "refund"), [(None, None), (None, 0.15), (0.7, None)])
-def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(core, act, price, refund):
-    config = DialConfig(core, act=act, price=price, refund=refund, largest=2.0, huber=0.8, **SMALL)
-    algorithm = build(config, SPEC)
+def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(core, kind, price, refund):
+    config = kind(core, price=price, refund=refund, largest=2.0, huber=0.8, **SMALL)
+    algorithm = config.build(SPEC)
     state = algorithm.init(np.random.default_rng(1))
     update = jax.jit(algorithm.update)
-    inner = build(core, SPEC)
+    inner = core.build(SPEC)
     before = []
     for i in range(4):
         batch = minibatch(32, seed=i)
         batch = batch._replace(reward=batch.reward + (3 if i < 2 else -2))
         # Algorithm 2's order: the outer half asks the core that has just been improved
         improved, _, _ = inner.update(state.core, batch, DUE[:1])
-        core_action = inner.apply(inner.acting(improved), batch.next_obs, batch.action).log_pi
+        core_action = inner.apply(
+            inner.acting(improved), batch.next_obs, batch.action
+        ).policy.log_pi
         expected = by_hand(config, state, batch, np.argmax(core_action, 1), before)
         state, report, _ = update(state, batch, DUE)
         assert float(report["mixed_critic_loss"]) == pytest.approx(expected, rel=2e-4)
         before.append(batch)
     if price is None:
         reward = max(np.abs(b.reward).max() for b in before)
-        assert float(algorithm.acting(state).dial.largest) == pytest.approx(2 * reward)
+        assert float(algorithm.largest_price(algorithm.acting(state))) == pytest.approx(2 * reward)
 
 
 def test_refund_is_paid_as_far_as_steps_earn_anything():
@@ -126,32 +124,32 @@ def test_typical_reward_tells_arriving_from_staying_alive(task, low, high):
     session = Session(settings("dial-dqn", env, envs=16, learning_starts=200), env)
     while session.step < 1_000:
         session.advance()
-    dial = session.learner.state.dial
-    assert low <= float(prices.earning(dial.typical, dial.reward)) <= high
+    scale = session.learner.state.controller.scale
+    assert low <= float(prices.earning(scale.typical, scale.largest)) <= high
 
 
 def test_gate_begins_as_its_core_or_with_what_its_critics_call_best():
     batch = minibatch(64)
     none = np.full(64, -1)
-    algorithm = build(DialConfig(CORES[1], act="gate"), SPEC)
+    algorithm = GateConfig(CORES[1]).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
-    params = turned(algorithm, params, 2.0, 1.0)
+    params = at_price(algorithm, params, 2.0, 1.0)
     found = algorithm.apply(params, batch.obs, none)
-    np.testing.assert_array_equal(found.log_pi.argmax(1), found.log_pi_core.argmax(1))
-    asked = params._replace(dial=params.dial._replace(begins=np.float32(1)))
+    np.testing.assert_array_equal(found.policy.mode(), found.core.mode())
+    asked = with_dial(params, critics_begin=1)
     found = algorithm.apply(asked, batch.obs, none)
-    np.testing.assert_array_equal(found.log_pi.argmax(1), found.scores.argmax(1))
-    assert (found.log_pi.argmax(1) != found.log_pi_core.argmax(1)).any()
+    np.testing.assert_array_equal(found.policy.mode(), found.scores.argmax(1))
+    assert (found.policy.mode() != found.core.mode()).any()
     assert not found.mu.any()
-    assert float(algorithm.at(asked, 0.3).dial.begins) == 1  # whatever the price
+    assert float(algorithm.at(asked, 0.3).controller.dial.critics_begin) == 1  # whatever the price
 
 
-@pytest.mark.parametrize("act", ["gate", "full", "mu"])
-def test_dial_at_price_zero_learns_what_the_unpriced_outer_half_learns(act, monkeypatch):
+@pytest.mark.parametrize("kind", [GateConfig, DialConfig])
+def test_dial_at_price_zero_learns_what_the_unpriced_outer_half_learns(kind, monkeypatch):
     """With every price drawn as 0 the dial's update is the one without prices."""
     monkeypatch.setattr(prices, "draw", lambda u, xp=jnp: xp.zeros_like(u))
-    free = build(DialConfig(CORES[0], act=act, price=0.0, refund=0.3, **SMALL), SPEC)
-    dial = build(DialConfig(CORES[0], act=act, refund=0.3, **SMALL), SPEC)
+    free = kind(CORES[0], price=0.0, refund=0.3, **SMALL).build(SPEC)
+    dial = kind(CORES[0], refund=0.3, **SMALL).build(SPEC)
     one = free.init(np.random.default_rng(1))
 
     def widened(layers):  # more inputs, whose weights must not matter
@@ -161,34 +159,34 @@ def test_dial_at_price_zero_learns_what_the_unpriced_outer_half_learns(act, monk
         return [first, *layers[1:]]
 
     two = dial.init(np.random.default_rng(1))
-    critics = two.critics._replace(
-        online=widened(one.critics.online), target=widened(one.critics.target)
+    narrow = one.controller.critics
+    critics = two.controller.critics._replace(
+        online=widened(narrow.online), target=widened(narrow.target)
     )
-    two = two._replace(critics=critics, pic=one.pic and widened(one.pic))
+    two = two._replace(controller=two.controller._replace(critics=critics))
     for i in range(5):
         one, _, _ = jax.jit(free.update)(one, minibatch(16, i), DUE)
         two, _, _ = jax.jit(dial.update)(two, minibatch(16, i), DUE)
     ours, theirs = dial.acting(two), free.acting(one)
     batch = minibatch(64, 9)
-    for a, b in zip(
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5),
         dial.apply(ours, batch.obs, batch.prev_action),
         free.apply(theirs, batch.obs, batch.prev_action),
-        strict=True,
-    ):
-        np.testing.assert_allclose(a, b, atol=1e-5)
+    )
 
 
 @pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("act", ["gate", "full", "mu"])
-def test_host_and_device_act_alike_at_every_price(core, act):
-    algorithm = build(DialConfig(core, act=act), SPEC)
+@pytest.mark.parametrize("kind", [GateConfig, DialConfig])
+def test_host_and_device_act_alike_at_every_price(core, kind):
+    algorithm = kind(core).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     batch = minibatch(64)
     price = np.linspace(0, 2, 64, dtype=np.float32)
-    params = turned(algorithm, params, 2.0, price)
+    params = at_price(algorithm, params, 2.0, price)
     device = algorithm.apply(params, batch.obs, batch.prev_action)
     host = algorithm.apply(jax.tree.map(np.asarray, params), batch.obs, batch.prev_action, np)
-    for a, b in zip(device, host, strict=True):
+    for a, b in zip(jax.tree.leaves(device), jax.tree.leaves(host), strict=True):
         assert isinstance(b, np.ndarray)
         assert b.dtype == np.float32
         np.testing.assert_allclose(a, b, atol=2e-6)
@@ -196,8 +194,8 @@ def test_host_and_device_act_alike_at_every_price(core, act):
 
 @pytest.mark.parametrize("core", CORES)
 def test_core_of_a_dial_is_the_one_that_its_seed_gives_alone(core):
-    alone = build(core, SPEC)
-    dial = build(DialConfig(core), SPEC)
+    alone = core.build(SPEC)
+    dial = DialConfig(core).build(SPEC)
     state, one = dial.init(np.random.default_rng(3)), alone.init(np.random.default_rng(3))
     for i in range(3):
         state, _, _ = jax.jit(dial.update)(state, minibatch(seed=i), DUE)
@@ -206,25 +204,25 @@ def test_core_of_a_dial_is_the_one_that_its_seed_gives_alone(core):
 
 
 def test_training_gives_each_episode_a_price_and_some_to_the_core_alone():
-    algorithm = build(DialConfig(CORES[0], core_share=0.25, noise=0.1), SPEC)
+    algorithm = DialConfig(CORES[0], core_share=0.25, noise=0.1).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
-    params = jax.tree.map(np.asarray, turned(algorithm, params, 2.0, np.zeros(8)))
+    params = jax.tree.map(np.asarray, at_price(algorithm, params, 2.0, np.zeros(8)))
     batch = minibatch(8)
     u = np.array([0.0, 0.2, 0.249, 0.25, 0.3, 0.6, 0.8, 0.999])
-    pi = np.exp(algorithm.behave(params, batch.obs, batch.prev_action, u))
+    policy = algorithm.behaviour.policy(params, batch.obs, batch.prev_action, u)
+    pi = np.exp(policy.log_pi)
     np.testing.assert_allclose(pi.sum(1), 1, atol=1e-5)
-    core = np.exp(algorithm.apply(params, batch.obs, batch.prev_action, np).log_pi_core)
+    core = np.exp(algorithm.apply(params, batch.obs, batch.prev_action, np).core.log_pi)
     np.testing.assert_allclose(pi[:3], core[:3], atol=1e-6)
     price = 2 * prices.draw((u - 0.25) / 0.75, np)
     at = algorithm.apply(algorithm.at(params, price), batch.obs, batch.prev_action, np)
-    expected = 0.9 * np.exp(at.log_pi) + 0.1 * core
+    expected = 0.9 * np.exp(at.policy.log_pi) + 0.1 * core
     np.testing.assert_allclose(pi[3:], expected[3:], atol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
-        ({"act": "gates"}, "choose gate, full or mu"),
         ({"price": -1.0}, "price is -1.0"),
         ({"largest": float("nan")}, "largest is nan"),
         ({"refund": 1.5}, "refund is 1.5"),
@@ -236,9 +234,9 @@ def test_settings_that_make_no_sense_are_refused(setting, says):
         DialConfig(SACConfig(), **setting)
 
 
-def test_settings_of_a_nested_method_hold_for_a_dial():
-    assert settings("dial-dqn", "CartPole-v1").config.target_rate == 0.02
-    assert isinstance(settings("dial-dqn", "CartPole-v1").config, NestedConfig)
+def test_preset_of_a_base_class_holds_for_every_priced_controller():
+    for method in ("dial-dqn", "gate-sac"):
+        assert settings(method, "CartPole-v1").config.target_rate == 0.02
 
 
 PRICES = (0.0, 0.3, 0.6, 1.0, 3.0)  # at 0.8 and 2 single seeds lose 4 to 6%
@@ -247,7 +245,9 @@ PRICES = (0.0, 0.3, 0.6, 1.0, 3.0)  # at 0.8 and 2 single seeds lose 4 to 6%
 def decisions(policy: Policy) -> np.ndarray:
     """What a policy does at every (s, a_prev)."""
     columns = [
-        policy.predict(lights.OBS, (np.full(lights.N_STATES, a),), deterministic=True)[0]
+        policy.predict(
+            lights.OBS, {PREVIOUS_ACTION: np.full(lights.N_STATES, a)}, deterministic=True
+        )[0]
         for a in range(lights.N_ACTIONS)
     ]
     return np.stack(columns, 1)
@@ -267,18 +267,17 @@ def test_best_policies_of_the_small_mdp_differ_from_price_to_price():
         assert lights.value(best(low), high) < 0.95 * lights.value(best(high), high)
 
 
-@pytest.mark.parametrize("act", ["gate", "full"])
-def test_dial_comes_within_2_percent_of_the_exact_trade_off_curve(act, tmp_path):
+@pytest.mark.parametrize("method", ["gate-dqn", "dial-dqn"])
+def test_dial_comes_within_2_percent_of_the_exact_trade_off_curve(method, tmp_path):
     """Priced values of what was learned, computed exactly, against dynamic programming.
 
     The best priced policies of this MDP repeat or take the best unpriced action, so the gate can
     reach them too.
     """
     policy = train(
-        "dial-dqn",
+        method,
         lights.Lights,
         tmp_path / "run",
-        act=act,
         steps=24_000,
         envs=16,
         gamma=lights.GAMMA,

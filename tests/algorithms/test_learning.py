@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from policy_inertia.algorithms.interface import LARGE, adam
+from policy_inertia.algorithms.learning import LARGE, adam
 
 
 @pytest.mark.parametrize("size", [3, LARGE])
