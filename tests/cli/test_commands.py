@@ -126,7 +126,7 @@ def test_theory_ends_in_a_table_and_pictures(run, tmp_path):
     code, text, _ = run("theory", *words)
     assert code == 0
     assert re.search(r"Theorem 3.1's rule: return +one length", text)
-    assert re.search(r"Theorem 3.2, greedy +discounted", text)
+    assert re.search(r"Theorem 3.2, greedy: every Q +discounted", text)
     assert "Lemma 3.1" in (out / "checks.txt").read_text()
     assert {p.name for p in out.iterdir()} == {"checks.txt", "improvement.png", "tradeoff.png"}
 
@@ -171,8 +171,8 @@ def test_help_teaches(run):
         ("compare dqn --set dqn", "write name=value"),
         ("compare dqn --set dqn.learning_rat=1", "did you mean 'learning_rate'"),
         ("compare dqn --jobs 0", "jobs is 0"),
-        ("theory --mdps 0", "--mdps is 0"),
-        ("theory --gamma 1", "--gamma is 1.0"),
+        ("theory --mdps 0", "mdps is 0"),
+        ("theory --gamma 1", "gamma is 1.0"),
         ("theory --examples windyline", "did you mean 'windy-line'"),
         ("theory --out /proc/x", "choose another place"),
         ("parity TwoWays", "did you mean 'TwoWay'"),
