@@ -172,7 +172,10 @@ def test_no_variable_has_a_name_that_says_nothing(name: str) -> None:
     users = []
     for path, tree in FILES.items():
         for node in ast.walk(tree):
-            names = {getattr(node, attribute, None) for attribute in ("id", "arg", "attr", "name", "asname")}
+            names = {
+                getattr(node, attribute, None)
+                for attribute in ("id", "arg", "attr", "name", "asname")
+            }
             if name in names:
                 users.append(f"{path}:{getattr(node, 'lineno', 0)}")
     assert users == []

@@ -4,7 +4,7 @@ import pytest
 
 from policy_inertia import InputError, evaluate, train
 from policy_inertia.envs.vector import Envs
-from policy_inertia.evaluation.evaluate import both_ways
+from policy_inertia.evaluation.evaluate import sampled_and_greedy
 from tests.policies.test_policy import fresh, with_mu
 from tests.support import probes
 
@@ -101,9 +101,9 @@ def test_env_without_a_time_limit_does_not_evaluate_for_ever(monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["dqn", "dial-sac", "sac", "ndqn"])
-def test_policy_that_is_certain_is_evaluated_once_for_both_ways(tmp_path, method):
+def test_deterministic_policy_has_the_same_figures_sampled_and_greedy(tmp_path, method):
     policy = train(method, "CartPole-v1", tmp_path, steps=96, final_episodes=1)
-    found = both_ways(policy, "CartPole-v1", 5, seed=3)
+    found = sampled_and_greedy(policy, "CartPole-v1", 5, seed=3)
     for name, greedy in (("sampled", False), ("greedy", True)):
         assert found[name] == evaluate(policy, "CartPole-v1", 5, 3, greedy).summary()
-    assert policy.certain == (method in ("dqn", "dial-sac"))
+    assert policy.deterministic == (method in ("dqn", "dial-sac"))

@@ -161,7 +161,7 @@ def test_filtered_policy_and_core_are_saved_too(tmp_path):
 
 
 def test_dial_from_before_there_was_a_choice_begins_as_its_core(tmp_path):
-    policy = fresh("dial-dqn").ways()[-1]
+    policy = fresh("dial-dqn").modes()[-1]
     policy.save(tmp_path / "new.safetensors")
     arrays, about = read_arrays(tmp_path / "new.safetensors")
     assert float(arrays.pop("policy.dial.begins")) == 1

@@ -81,7 +81,7 @@ def test_needless_switching_is_trained_away_at_full_return(tmp_path):
     assert loaded.at(0).price == 0
     assert loaded.with_budget(0.1).price == loaded.price
     with pytest.raises(InputError, match=r"the network inside jittery is not known"):
-        loaded.export(tmp_path / "p.onnx")
+        export(loaded, tmp_path / "p.onnx")
     env = SmoothActions(probes.DeadZone(), loaded)
     env.reset(seed=0)
     assert "held" in env.step(1)[4]
@@ -159,7 +159,7 @@ def test_sb3_model_goes_through_to_one_onnx_file(sb3_model, tmp_path):
     ours, _ = policy.predict(obs, (prev,), deterministic=True)
     assert (action != ours).mean() < 1e-3  # at ties
     assert load_core(loaded, "CartPole-v1").name == result.policy.spaces.core.name
-    result.candidates["hysteresis"].policy.export(tmp_path / "h.onnx")
+    export(result.candidates["hysteresis"].policy, tmp_path / "h.onnx")
 
 
 def test_layers_of_every_kind_come_back_from_their_arrays():

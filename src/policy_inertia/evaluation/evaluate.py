@@ -93,7 +93,7 @@ def evaluate(
     return Evaluation([finished[k] for k in range(episodes)], *said.all())
 
 
-def both_ways(
+def sampled_and_greedy(
     policy: Policy,
     env: EnvLike | Envs,
     episodes: int,
