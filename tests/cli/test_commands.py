@@ -85,7 +85,7 @@ def test_dial_is_trained_shown_drawn_and_kept_to_a_budget(run, tmp_path):
 def test_budget_of_a_policy_without_a_dial_is_kept_by_hysteresis(run, finished):
     code, text, _ = run("evaluate", finished, "--episodes", 2, "--budget", 1, "--json")
     assert code == 0
-    assert "budget 1 (hysteresis 0), greedy" in json.loads(text)
+    assert "budget 1 (threshold 0), greedy" in json.loads(text)
 
 
 def test_core_settings_are_flags_too(run, tmp_path):
