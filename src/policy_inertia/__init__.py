@@ -37,7 +37,6 @@ _HOME = {
     "SmoothActions": "smoothing.smooth_actions",
     "calibrate": "calibration.sweep",
     "compare": "study.comparison",
-    "export": "interop.onnx_out",
     "evaluate": "evaluation.evaluate",
     "export": "interop.onnx_out",
     "load_core": "policies.cores",

@@ -3,12 +3,12 @@ import pytest
 
 from policy_inertia import InputError
 from policy_inertia.calibration.budget import closest_to_budget
-from tests.policies.test_policy import fresh
 from tests.support.calibrations import calibration, reaching
+from tests.support.policies import fresh
 
 
 def test_uncalibrated_policy_says_how_to_calibrate_it() -> None:
-    with pytest.raises(InputError, match=r"policy = pi\.calibrate\(policy, env\)"):
+    with pytest.raises(InputError, match=r"policy = policy_inertia\.calibrate\(policy, env\)"):
         fresh("sac").with_budget(0.1)
     with pytest.raises(InputError, match="not calibrated"):
         closest_to_budget(fresh("sac"), 0.1)
@@ -27,5 +27,5 @@ def test_budget_can_change_between_two_steps() -> None:
     smoother = policy.with_budget(0.3)
     assert (policy.price, smoother.price, smoother.with_budget(0.2).price) == (0, 0.5, 1.0)
     action, after = smoother.predict(obs, state)
-    assert after[0] == action
+    assert after["previous_action"] == action
     assert "price=0.5" in repr(smoother)

@@ -12,9 +12,9 @@ from policy_inertia.envs.vector import episode_seed
 from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.metrics.measures import MEASURES
 from policy_inertia.training.session import EVALUATION, FINAL, TRAINING
-from tests.policies.test_policy import fresh
 from tests.support import probes
 from tests.support.calibrations import reaching, row
+from tests.support.policies import fresh
 from tests.support.runs import SHORT
 
 
@@ -87,34 +87,17 @@ def test_policy_that_holds_its_actions_is_not_calibrated() -> None:
         calibrate(fresh("dqn-repeat"), "CartPole-v1")
 
 
-def test_policy_that_cannot_be_smooth_refuses_the_budget(tmp_path: Path) -> None:
-    """Where every switch pays 1, a dial that goes up to a price of 0.1 never stops switching."""
-    settings = {**SHORT, "steps": 3_000, "calibration_episodes": 5, "gamma": 0.5}
-    core = {"learning_rate": 3e-3, "target_period": 50, "epsilon_decay": 1e-3}
-    policy = train(
-        "dial-dqn",
-        probes.SwitchSeen,
-        tmp_path / "r",
-        act="mu",
-        largest=0.1,
-        learning_rate=3e-3,
-        target_rate=0.05,
-        core=core,
-        **settings,
-    )
-    assert policy.largest_price == pytest.approx(0.1)
-    with pytest.raises(InputError, match=r"not reachable: .* down to 0.900"):
-        policy.with_budget(0.5)
-    assert policy.with_budget(0.95).price == 0
+def test_run_of_a_dial_ends_with_its_calibration(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {**SHORT, "steps": 96, "calibration_episodes": 2}
+    policy = train("dial-dqn", "CartPole-v1", tmp_path / "r", **settings)
     result = json.loads((tmp_path / "r" / "result.json").read_text())
     assert Calibration.from_dict(result["calibration"]) == policy.calibration
 
 
-@pytest.mark.parametrize(("act", "price"), [("gate", -0.1), ("gate", float("nan")), ("mu", 2.1)])
-def test_price_out_of_range_is_refused(act: str, price: float) -> None:
-    policy = reaching(fresh("dial-dqn", act=act), 2.0)
-    reach = "on" if act == "gate" else "to 2, which it learned"
-    with pytest.raises(InputError, match=f"the price is {price}: give one from 0 {reach}"):
+@pytest.mark.parametrize("price", [-0.1, float("nan"), float("inf")])
+def test_price_out_of_range_is_refused(price: float) -> None:
+    policy = reaching(fresh("dial-dqn"), 2.0)
+    with pytest.raises(InputError, match=f"the price is {price}: give a number from 0 on"):
         policy.at(price)
 
 
@@ -151,14 +134,14 @@ def test_calibration_returns_the_better_way_to_start_an_episode(
 
     The policy repeats its first action, so only the task decides which start is better.
     """
-    policy = reaching(fresh("dial-dqn", probes.Both, act="gate"), 2.0)
+    policy = reaching(fresh("gate-dqn", probes.Both), 2.0)
     biased = np.array([[9.0, 0.0]], np.float32)
     policy.params.core[-1]["b"] = biased
-    policy.params.critics[-1]["b"] = np.stack([biased[:, ::-1]] * 2)
+    policy.params.controller.critics[-1]["b"] = np.stack([biased[:, ::-1]] * 2)
     core, critics = policy.modes()
     monkeypatch.setattr(Preferring, "good", good)
     best = calibrate(policy, Preferring, episodes=2)
-    assert float(best.params.dial.begins) == good
+    assert float(best.params.controller.dial.critics_begin) == good
     assert {each.figures["return"] for each in rows_of(best)} == {
         evaluate(best.at(0.5), Preferring, 1).summary()["length"]
     }
@@ -166,7 +149,7 @@ def test_calibration_returns_the_better_way_to_start_an_episode(
     assert worse["return"] == 0
     best.save(tmp_path / "policy.safetensors")
     loaded = Policy.load(tmp_path / "policy.safetensors").with_budget(0.5)
-    assert float(loaded.params.dial.begins) == good
+    assert float(loaded.params.controller.dial.critics_begin) == good
 
 
 class Restless(probes.Both):
@@ -178,38 +161,39 @@ class Restless(probes.Both):
         return float((action != self.previous) == self.pays)
 
 
-@pytest.mark.parametrize(("pays", "act"), [(True, "full"), (False, "gate")])
+@pytest.mark.parametrize(
+    ("pays", "mode"), [(True, "any action"), (False, "follows its core")]
+)
 def test_calibration_returns_the_better_mode(
-    pays: bool, act: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pays: bool, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The core never switches, the critics prefer to switch at every step.
 
     A gate has nothing to switch to, so only the task decides which mode is better.
     """
     policy = reaching(fresh("dial-dqn", probes.Both), 2.0)
-    params = jax.tree.map(np.zeros_like, policy.params._replace(dial=None))
-    params = params._replace(dial=policy.params.dial)
-    params.core[-1]["b"][:] = [[9.0, 0.0]]
+    core, controller = policy.params.core, policy.params.controller
+    core, critics = (jax.tree.map(np.zeros_like, part) for part in (core, controller.critics))
+    core[-1]["b"][:] = [[9.0, 0.0]]
     for a in range(2):  # U(s, a_prev, a) = -9 if a is a_prev
-        params.critics[0]["w"][:, 1 + a, a] = 1  # after the one observation
-        params.critics[1]["w"][:, a, a] = 1
-        params.critics[2]["w"][:, a, a] = -9
+        critics[0]["w"][:, 1 + a, a] = 1  # after the one observation
+        critics[1]["w"][:, a, a] = 1
+        critics[2]["w"][:, a, a] = -9
+    params = policy.params._replace(core=core, controller=controller._replace(critics=critics))
     monkeypatch.setattr(Restless, "pays", pays)
     best = calibrate(policy.replace(params=params), Restless, episodes=2)
-    assert best.config.act == act
+    assert mode in best.mode
     assert (rows_of(best)[0].oscillation_ratio > 0.5) == pays
     best.save(tmp_path / "policy.safetensors")
-    assert Policy.load(tmp_path / "policy.safetensors").at(0.0).config.act == act
+    assert mode in Policy.load(tmp_path / "policy.safetensors").at(0.0).mode
 
 
 def test_dial_has_several_modes() -> None:
-    modes = fresh("dial-dqn").modes()
-    assert [(mode.config.act, float(mode.params.dial.begins)) for mode in modes] == [
-        ("full", 0),
-        ("gate", 0),
-        ("gate", 1),
+    assert [policy.mode for policy in fresh("dial-dqn").modes()] == [
+        "takes any action",
+        "repeats or follows its core, the core begins",
+        "repeats or follows its core, its critics begin",
     ]
-    assert len(fresh("dial-sac", act="gate").modes()) == 2
-    assert len(fresh("dial-sac", act="mu").modes()) == 1
-    assert len(fresh("nsac").modes()) == 1
+    assert len(fresh("gate-sac").modes()) == 2
+    assert [policy.mode for policy in fresh("nsac").modes()] == [""]
     assert len(fresh("dqn").modes()) == 1

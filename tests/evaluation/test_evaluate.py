@@ -5,8 +5,8 @@ import pytest
 from policy_inertia import InputError, evaluate, train
 from policy_inertia.envs.vector import Envs
 from policy_inertia.evaluation.evaluate import sampled_and_greedy
-from tests.policies.test_policy import fresh, with_mu
 from tests.support import probes
+from tests.support.policies import fresh, with_mu
 
 
 class Steps(probes.Probe):

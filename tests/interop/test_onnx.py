@@ -14,8 +14,8 @@ from policy_inertia.interop.description import model_of
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_out import export, nearly_tied
 from policy_inertia.networks.layers import Linear
-from tests.policies.test_policy import fresh, with_mu
 from tests.support.calibrations import reaching
+from tests.support.policies import fresh, with_mu
 
 RNG = np.random.default_rng(5)
 OBS = RNG.normal(0, 2, (10_000, 4)).astype(np.float32)

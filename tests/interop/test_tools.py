@@ -10,7 +10,7 @@ import yaml
 from policy_inertia import InputError, Policy, evaluate, export, model_card
 from policy_inertia.smoothing.vec_smooth_actions import VecSmoothActions
 from tests.cli.test_commands import call
-from tests.policies.test_policy import OBS, fresh, with_mu
+from tests.support.policies import OBS, fresh, with_mu
 
 
 @pytest.fixture

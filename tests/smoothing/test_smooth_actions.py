@@ -6,9 +6,9 @@ import pytest
 
 from policy_inertia import InputError, SmoothActions, load_core
 from policy_inertia.smoothing.smooth_actions import Filter
-from tests.policies.test_policy import fresh, with_mu
 from tests.support import probes
 from tests.support.calibrations import reaching
+from tests.support.policies import fresh, with_mu
 
 
 class Steps(gym.Env):

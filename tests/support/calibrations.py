@@ -25,5 +25,7 @@ def calibration(*oscillations: float) -> Calibration:
 
 def reaching(policy: Policy, largest: float) -> Policy:
     """The dial with another largest price."""
-    dial = policy.params.dial._replace(largest=np.float32(largest))
-    return policy.replace(params=policy.params._replace(dial=dial))
+    controller = policy.params.controller
+    dial = controller.dial._replace(largest=np.float32(largest))
+    controller = controller._replace(dial=dial)
+    return policy.replace(params=policy.params._replace(controller=controller))

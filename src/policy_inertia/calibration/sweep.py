@@ -13,7 +13,8 @@ from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.metrics.measures import RETURN
-from policy_inertia.policies.policy import Policy, State
+from policy_inertia.policies.memory import PREVIOUS_ACTION, State
+from policy_inertia.policies.policy import Policy
 from policy_inertia.types import Array
 
 CALIBRATION = (
@@ -72,7 +73,7 @@ def calibrate(
         policy, rows = _best_mode(policy, first, measure)
         if settings is None:
             at = _row_at(policy, measure)
-            rows = _refined(_extended(rows, at, policy.unbounded), at)
+            rows = _refined(_extended(rows, at), at)
     finally:
         if envs is not env:
             envs.close()
@@ -123,10 +124,10 @@ def _first_settings(policy: Policy, measure: Measured) -> list[float]:
     return [0.0, *(policy.largest_price * spread).tolist()] if policy.largest_price else [0.0]
 
 
-def _extended(rows: list[Row], at: RowAt, unbounded: bool) -> list[Row]:
+def _extended(rows: list[Row], at: RowAt) -> list[Row]:
     """Double the highest setting until the policy hardly ever switches."""
     rows = list(rows)
-    while unbounded and rows[-1].oscillation_ratio > FROZEN and rows[-1].setting > 0:
+    while rows[-1].oscillation_ratio > FROZEN and rows[-1].setting > 0:
         if len(rows) == 2 * SETTINGS:
             break
         rows.append(at(2 * rows[-1].setting))
@@ -162,10 +163,8 @@ class _Gaps:
         deterministic: bool = False,
     ) -> tuple[np.ndarray, State]:
         obs = self.policy.spaces.encode(observation)
-        previous = np.full(len(obs), -1) if state is None else state[0]
-        if episode_start is not None:
-            previous = np.where(episode_start, -1, previous)
-        scores = self.policy.acting(obs, previous).scores
+        memory = self.policy.memory.at(state, len(obs), episode_start)
+        scores = self.policy.acting(obs, memory[PREVIOUS_ACTION]).scores
         gaps = scores.max(1, keepdims=True) - scores
         self.gaps.append(gaps[gaps > 0])
         return self.policy.predict(observation, state, episode_start, deterministic)

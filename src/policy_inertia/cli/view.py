@@ -43,19 +43,15 @@ def show_figures(title: str, rows: Mapping[str, dict[str, Any]]) -> None:
 
 def show_calibration(title: str, table: Calibration) -> None:
     """One line for each setting of a dial."""
-    told = any(row.crash_rate is not None for row in table.rows)
-    names = (table.setting_name, "oscillation", "return", "crashed" if told else "terminated")
+    from policy_inertia.metrics.measures import select_measures
+
+    measures = select_measures((row.figures for row in table.rows), "headline")
     shown = Table(title=title, title_justify="left")
-    for name in names:
+    for name in (table.setting_name, *(m.label for m in measures)):
         shown.add_column(name, justify="right")
     for row in table.rows:
-        failed = row.crash_rate if told else row.termination_rate
-        shown.add_row(
-            f"{row.setting:.3g}",
-            f"{row.oscillation_ratio:.3f}",
-            f"{row.mean_return:.2f}",
-            "" if failed is None else f"{failed:.2f}",
-        )
+        cells = [m.show(row.figures.get(m.name)) for m in measures]
+        shown.add_row(f"{row.setting:.3g}", *cells)
     out.print(shown)
 
 

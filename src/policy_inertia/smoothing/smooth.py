@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import policy_inertia.interop  # noqa: F401 - registers the loaders of `load_core`
+from policy_inertia.calibration.budget import closest_to_budget
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.envs.vector import EnvLike, Envs, episode_seed, name_of
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.machine import free_memory
+from policy_inertia.metrics.calibration_table import check_budget
 from policy_inertia.metrics.measures import OSCILLATION
 from policy_inertia.policies.cores import Core, load_core
 from policy_inertia.policies.policy import Policy
@@ -178,27 +180,14 @@ def smooth(
     return result
 
 
-def policy_at_budget(policy: Policy, budget: float) -> Policy:
-    """The calibrated policy at the budget; at its smoothest setting if that is out of reach."""
-    try:
-        return policy.with_budget(budget)
-    except InputError:
-        assert policy.calibration is not None
-        rows = policy.calibration.rows
-        return policy.with_setting(min(rows, key=lambda row: row.oscillation_ratio).setting)
-
-
 def _check_arguments(env: Any, budget: float | None, loss: float, warmup: float) -> None:
     if not (isinstance(env, str) or callable(env)):
         raise InputError(
             f"the env is {type(env).__name__}, and several copies of it are needed: give its "
             "Gymnasium id, or a function that makes it"
         )
-    if budget is not None and not 0 <= budget <= 1:
-        raise InputError(
-            f"the budget is {budget}: an oscillation ratio lies from 0 to 1, so give switches per "
-            "step, such as 0.1"
-        )
+    if budget is not None:
+        check_budget(budget)
     for name, value in (("loss", loss), ("warmup", warmup)):
         if not 0 <= value <= 1:
             raise InputError(f"{name} is {value}: it must be from 0 to 1")
@@ -290,7 +279,7 @@ def _compare(
         for name, policy in others.items():
             if policy.calibration is None:
                 policy = calibrate(policy, slots, config.calibration_episodes, config.seed)
-            candidates[name] = candidate(name, policy_at_budget(policy, budget))
+            candidates[name] = candidate(name, closest_to_budget(policy, budget))
     finally:
         slots.close()
     return candidates, budget
