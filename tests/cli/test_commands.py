@@ -79,7 +79,7 @@ def test_dial_is_trained_shown_drawn_and_kept_to_a_budget(run, tmp_path):
     assert "budget 1 (price 0), greedy" in found
     code, _, text = run("evaluate", out, "--price", "nan")
     assert code == 2
-    assert "the price is nan: give one from 0 on" in text
+    assert "the price is nan: give a number from 0 on" in text
 
 
 def test_budget_of_a_policy_without_a_dial_is_kept_by_hysteresis(run, finished):
