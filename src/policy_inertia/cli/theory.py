@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 from rich.console import Console
+from tyro.conf import DisallowNone
 
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.options import Quiet, Seed, default_is
 from policy_inertia.cli.progress import counting
 from policy_inertia.cli.view import complain, out
-
-EXAMPLES = ("garnet", "windy-line", "chain", "overtaking", "two-way")
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Theory(Command):
     gamma: float = 0.9
     """Discount factor."""
     seed: Seed = 0
-    examples: Annotated[tuple[str, ...], default_is("all")] = EXAMPLES
+    examples: Annotated[DisallowNone[tuple[str, ...] | None], default_is("all")] = None
     """MDPs to draw. The flag without a name draws none."""
     growth: bool = False
     """Only print how the computing time grows with the MDP, up to 500 states and 5 actions."""
@@ -48,7 +47,7 @@ class Theory(Command):
 
     def run(self) -> None:
         from policy_inertia.storage import cannot_write
-        from policy_inertia.tabular import run_survey
+        from policy_inertia.tabular import EXAMPLES, run_survey
         from policy_inertia.tabular.theory_plots import draw_improvement, draw_tradeoff
         from policy_inertia.tabular.theory_tables import survey_tables, timing_table
         from policy_inertia.tabular.timing import time_by_size
@@ -60,7 +59,8 @@ class Theory(Command):
             self.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(self.out, error) from error
-        settings = (self.mdps, self.states, self.actions, self.gamma, self.seed, self.examples)
+        examples = tuple(EXAMPLES) if self.examples is None else self.examples
+        settings = (self.mdps, self.states, self.actions, self.gamma, self.seed, examples)
         with counting("checking", 1, self.quiet or not out.is_terminal) as progress:
             survey = run_survey(*settings, progress=progress)
         with open(self.out / "checks.txt", "w") as file:

@@ -21,12 +21,12 @@ err = Console(stderr=True, highlight=False)
 
 
 def complain(text: str, style: str = "") -> None:
-    """One sentence on stderr."""
+    """Print one sentence on stderr."""
     err.print(f"policy-inertia: {escape(text)}", style=style, soft_wrap=True)
 
 
 def warn(text: str) -> None:
-    """Something went otherwise than asked, and the command goes on."""
+    """Print a warning; the command continues."""
     complain(text, "yellow")
 
 
@@ -35,24 +35,30 @@ def show_figures(title: str, rows: Mapping[str, dict[str, Any]]) -> None:
     from policy_inertia.metrics.measures import select_measures
 
     measures = select_measures(rows.values(), "wide")
-    table = Table("", *(m.label for m in measures), title=title, title_justify="left")
+    table = Table("", *(m.label for m in measures))
     for label, figures in rows.items():
         table.add_row(label, *(m.show(figures.get(m.name)) for m in measures))
-    out.print(table)
+    show_titled(title, table)
 
 
 def show_calibration(title: str, table: Calibration) -> None:
-    """One line for each setting of a dial."""
+    """Print a table with a row for each setting of a dial, and a column for each headline measure."""
     from policy_inertia.metrics.measures import select_measures
 
     measures = select_measures((row.figures for row in table.rows), "headline")
-    shown = Table(title=title, title_justify="left")
+    shown = Table()
     for name in (table.setting_name, *(m.label for m in measures)):
         shown.add_column(name, justify="right")
     for row in table.rows:
         cells = [m.show(row.figures.get(m.name)) for m in measures]
         shown.add_row(f"{row.setting:.3g}", *cells)
-    out.print(shown)
+    show_titled(title, shown)
+
+
+def show_titled(title: str, table: Table) -> None:
+    """Print a table under its title, which may be wider than the table."""
+    out.print(title, style="italic", soft_wrap=True, markup=False)
+    out.print(table)
 
 
 MOST_THRESHOLDS = 3  # of hysteresis that a table on the screen shows
