@@ -9,12 +9,9 @@ import pytest
 from PIL import Image
 
 from policy_inertia import InputError, Policy, evaluate, train
-from policy_inertia.cli import main as cli
 from policy_inertia.drawing import video
 from policy_inertia.envs.vector import episode_seed
 from policy_inertia.evaluation.recording import WIDTH, Moment, Recording, action_names, record
-from policy_inertia.settings import settings
-from policy_inertia.training.session import Session
 from tests.support.probes import Both, Seen
 
 
@@ -193,24 +190,6 @@ def test_long_episode_has_a_moving_window():
     first, last = shown[0], shown[-1]
     assert all(int(first[x][2]) > int(first[x][0]) for x in (20, 240, 460))  # only blue: x
     assert all(int(last[x][2]) < int(last[x][0]) for x in (20, 240, 400))  # only orange: y
-
-
-def test_command_records(tmp_path, monkeypatch, capfd):
-    made = Session(settings("nsac", "CartPole-v1"), "CartPole-v1").policy()
-    made.save(tmp_path / "policy.safetensors")
-
-    def run(*words: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["policy-inertia", "record", str(tmp_path), *words])
-        cli.main()
-        return capfd.readouterr().out
-
-    text = run("--episodes", "2", "--limit", "9", "--greedy", "--hysteresis", "0.1")
-    assert "episode 1: return 9.0" in text or "episode 1: return 8.0" in text
-    with Image.open(tmp_path / "recording.gif") as gif:
-        assert gif.size == (480, 320 + 112)
-    with pytest.raises(SystemExit):
-        run("--out", "a.avi")
-    assert "written as .gif or .mp4" in capfd.readouterr().err
 
 
 def test_mp4_is_written(policy, tmp_path):

@@ -42,7 +42,7 @@ def show_figures(title: str, rows: Mapping[str, dict[str, Any]]) -> None:
 
 
 def show_calibration(title: str, table: Calibration) -> None:
-    """Print a table with a row for each setting of a dial, and a column for each headline measure."""
+    """Print a table with a row for each setting of a dial, and the headline measures."""
     from policy_inertia.metrics.measures import select_measures
 
     measures = select_measures((row.figures for row in table.rows), "headline")
