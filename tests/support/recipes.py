@@ -1,4 +1,4 @@
-"""Follow a recipe of CONTRIBUTING.md literally: run its code blocks as if they were in the files."""
+"""Follow a recipe of CONTRIBUTING.md literally: run its code as if it stood in the files."""
 
 import importlib
 import importlib.util
