@@ -18,11 +18,13 @@ from policy_inertia.tabular.margins import (
     improved_core,
     iteration,
     iteration_from_converged_core,
+    iteration_near_best,
     iteration_objective,
     lemma,
     optimal_core,
     outer_step,
     round_within_bound,
+    rule_near_best,
     rule_oscillation,
     rule_return,
 )
@@ -56,6 +58,7 @@ CHECKS = (
     Check("  V_o(s) as V_o(s, null): xi", "one length", rule_oscillation("state-only"), False),
     Check("  one mu for all times: both", "one length", first_mu_throughout, False),
     Check("  mu = 0 around an optimal core", "discounted", optimal_core),
+    Check("  within 0.001 of the best return", "discounted", rule_near_best(1e-3), False),
     Check("Lemma 3.1, N = 4, greedy", "discounted", lemma(_GREEDY)),
     Check("Lemma 3.1, N = 8, greedy", "discounted", lemma(_GREEDY, 8)),
     Check("Lemma 3.1, N = 8, soft", "discounted", lemma(_SOFT, 8), False),
@@ -71,11 +74,13 @@ CHECKS = (
     Check("  objective, soft", "discounted", iteration_objective(_SOFT, _SOFT), False),
     Check("Theorem 3.2, cooler outer: every Q", "discounted", iteration(_SOFT, _COOLER), False),
     Check("  objective, cooler outer", "discounted", iteration_objective(_SOFT, _COOLER), False),
+    Check("  within 0.001 of the best return", "discounted",
+          iteration_near_best(_SOFT, _COOLER, 1e-3), False),
     Check("  from a converged core, greedy", "discounted", iteration_from_converged_core(_GREEDY)),
     Check("  from a converged core, soft", "discounted", iteration_from_converged_core(_SOFT)),
     Check("  mu is idle in the end, greedy", "discounted", idle_limit(_GREEDY)),
     Check("  mu is idle in the end, soft", "discounted", idle_limit(_SOFT)),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,13 @@ from policy_inertia.tabular.iteration import (
     whole_rounds,
 )
 from policy_inertia.tabular.rules import compare, smoothing_rule
-from policy_inertia.tabular.values import core_values, mixed_policy, mixed_values
+from policy_inertia.tabular.tradeoff import LinearProgram
+from policy_inertia.tabular.values import (
+    core_values,
+    expected_return,
+    mixed_policy,
+    mixed_values,
+)
 
 Margin = Callable[[Case], float | None]
 
@@ -56,6 +62,16 @@ def first_mu_throughout(case: Case) -> float:
     """The smaller margin of the rule if its mu of the first time is used at all times."""
     smoothed = compare(case.mdp, case.core, smoothing_rule(case.mdp, case.core).mu[0])
     return min(smoothed.return_margin, smoothed.oscillation_margin)
+
+
+def rule_near_best(gap: float) -> Margin:
+    """`gap` minus the return that the rule loses against the best mu around the core."""
+
+    def margin(case: Case) -> float:
+        best = LinearProgram(case.mdp, case.core).solve().return_
+        return gap - (best - smoothing_rule(case.mdp, case.core).return_)
+
+    return margin
 
 
 # Lemma 3.1 (intermidiate_policy_improvement)
@@ -168,6 +184,17 @@ def iteration_objective(inner: Improvement, outer: Improvement) -> Margin:
     return lambda case: smallest_objective_change(
         nested_policy_iteration(case.mdp, inner, outer, case.core, case.mu, _ROUNDS)
     )
+
+
+def iteration_near_best(inner: Improvement, outer: Improvement, gap: float) -> Margin:
+    """`gap` minus the return that nested iteration loses against the best mu around its core."""
+
+    def margin(case: Case) -> float:
+        last = nested_policy_iteration(case.mdp, inner, outer, case.core, case.mu)[-1]
+        best = LinearProgram(case.mdp, last.core).solve().return_
+        return gap - (best - expected_return(case.mdp, mixed_policy(last.core, last.mu)))
+
+    return margin
 
 
 def iteration_from_converged_core(half: Improvement) -> Margin:
