@@ -161,9 +161,7 @@ class Restless(probes.Both):
         return float((action != self.previous) == self.pays)
 
 
-@pytest.mark.parametrize(
-    ("pays", "mode"), [(True, "any action"), (False, "follows its core")]
-)
+@pytest.mark.parametrize(("pays", "mode"), [(True, "any action"), (False, "follows its core")])
 def test_calibration_returns_the_better_mode(
     pays: bool, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

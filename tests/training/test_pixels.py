@@ -81,7 +81,7 @@ def test_memory_map_without_pixels_is_refused(tmp_path):
 def test_controller_is_asked_piece_by_piece_and_says_the_same(tmp_path, monkeypatch):
     policy = train("nsac", Catch, tmp_path, **small("nsac"))
     whole = evaluate(policy, Catch, 3, seed=1)
-    monkeypatch.setattr("policy_inertia.evaluation.evaluate.AT_ONCE", 100_000)
+    monkeypatch.setattr("policy_inertia.evaluation.evaluate.MOST_NUMBERS", 100_000)
     pieces = evaluate(policy, Catch, 3, seed=1)
     assert len(whole.mu) == len(pieces.mu) == sum(len(e.actions) - 1 for e in whole.episodes)
     np.testing.assert_allclose(whole.mu, pieces.mu, atol=1e-6)
