@@ -61,7 +61,7 @@ class Theory(Command):
             raise cannot_write(self.out, error) from error
         examples = tuple(EXAMPLES) if self.examples is None else self.examples
         settings = (self.mdps, self.states, self.actions, self.gamma, self.seed, examples)
-        with counting("checking", 1, self.quiet or not out.is_terminal) as progress:
+        with counting("checking", 1, self.quiet) as progress:
             survey = run_survey(*settings, progress=progress)
         with open(self.out / "checks.txt", "w") as file:
             for console in (out, Console(file=file, width=120)):
