@@ -81,7 +81,6 @@ def is_module(name: str) -> bool:
     return path.is_dir() or path.with_suffix(".py").exists()
 
 
-@UNTIL_DONE
 def test_the_picture_shows_the_layers_of_the_contract() -> None:
     drawn = drawn_layers()
     contracts = [c for c in CONTRACTS["contracts"] if c["type"] == "layers"]
@@ -136,7 +135,6 @@ def test_a_file_name_has_one_meaning() -> None:
     assert {name for name, count in counts.items() if count > 1} <= set(SAME_NAME)
 
 
-@UNTIL_DONE
 def test_only_algorithms_ask_for_the_class_of_a_config() -> None:
     questions = []
     for path, tree in FILES.items():

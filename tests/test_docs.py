@@ -1,5 +1,6 @@
-"""What docs/interop.md and docs/tutorial.md show must run as it stands there."""
+"""The docs are true: their code runs, their links lead somewhere, the functions they name exist."""
 
+import importlib
 import os
 import re
 import subprocess
@@ -10,7 +11,9 @@ import pytest
 
 from policy_inertia.policies.probing import example_observations
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 
 
 def run(page: str, tmp_path: Path) -> str:
@@ -27,14 +30,14 @@ def run(page: str, tmp_path: Path) -> str:
     return done.stdout
 
 
-def test_python_of_the_page_runs_from_top_to_bottom(tmp_path):
+def test_python_of_the_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
     text = run("interop.md", tmp_path)
     assert len(re.findall(r"^ *[\d.]+: return", text, re.M)) == 3
     assert "random inputs within" in text
     assert re.search(r"^return \d+\.0$", text, re.M)
 
 
-def test_python_of_the_tutorial_makes_a_policy_smooth(tmp_path):
+def test_python_of_the_tutorial_makes_a_policy_smooth(tmp_path: Path) -> None:
     text = run("tutorial.md", tmp_path)
     before = re.search(r"switches at (\d+)% of steps", text)
     after = re.findall(r"Recommended: .* It switches at ([\d.]+) of the steps", text)
@@ -45,7 +48,7 @@ def test_python_of_the_tutorial_makes_a_policy_smooth(tmp_path):
     assert (tmp_path / "smooth" / "recommended.safetensors").exists()
 
 
-def test_sbx_models_answer_through_jax():
+def test_sbx_models_answer_through_jax() -> None:
     sbx = pytest.importorskip("sbx", reason="SBX is no dependency of ours")
     from policy_inertia import load_core
 
@@ -58,3 +61,57 @@ def test_sbx_models_answer_through_jax():
         assert core.kind == kind
         assert (ours != theirs).sum() <= 1  # at a tie
         assert len(set(theirs.tolist())) == 2
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(
+        r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.S), re.M
+    )
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_to_files_and_headings(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"\w+:", link):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (page.parent / file).resolve() if file else page
+        assert target.exists(), f"{link} does not exist"
+        if anchor:
+            assert anchor in anchors(target), f"{link}: there is no such heading"
+
+
+LAYERS = "|".join(path.stem for path in (ROOT / "src" / "policy_inertia").iterdir())
+
+
+def exists(name: str) -> bool:
+    """Whether `name`, such as `algorithms.losses.gate`, is something in policy_inertia."""
+    parts = ["policy_inertia", *name.split(".")]
+    for i in range(len(parts), 0, -1):
+        try:
+            value = importlib.import_module(".".join(parts[:i]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[i:]:
+            value = getattr(value, part, None)
+        return value is not None
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_functions_that_the_docs_name_exist(page: Path) -> None:
+    names = re.findall(rf"`((?:{LAYERS})(?:\.\w+)+)(?:\(\))?`", page.read_text())
+    files = {name for name in names if name.endswith((".py", ".toml", ".json", ".jsonl", ".csv"))}
+    assert [name for name in set(names) - files if not exists(name)] == []
+
+
+def test_the_algorithm_pages_name_the_function_of_each_equation() -> None:
+    for page in ("nested.md", "dial.md"):
+        text = (DOCS / "algorithms" / page).read_text()
+        table = text.split("| Equation | Function |\n|---|---|\n")[1].split("\n\n")[0]
+        rows = [re.findall(r"`([\w.]+)`", row.split(" | ")[-1]) for row in table.splitlines()]
+        assert rows
+        assert all(names and all(exists(name) for name in names) for names in rows)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from policy_inertia.calibration.sweep import calibrate as calibrate
     from policy_inertia.envs.registry import TASKS as TASKS
     from policy_inertia.errors import InputError as InputError
     from policy_inertia.evaluation.evaluate import evaluate as evaluate
@@ -34,9 +35,10 @@ _HOME = {
     "Policy": "policies.policy",
     "RunConfig": "settings",
     "SmoothActions": "smoothing.smooth_actions",
+    "calibrate": "calibration.sweep",
     "compare": "study.comparison",
-    "export": "interop.onnx_out",
     "evaluate": "evaluation.evaluate",
+    "export": "interop.onnx_out",
     "load_core": "policies.cores",
     "model_card": "interop.model_card",
     "oscillation_ratio": "metrics.episodes",

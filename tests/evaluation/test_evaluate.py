@@ -1,21 +1,26 @@
+from pathlib import Path
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
 
 from policy_inertia import InputError, evaluate, train
+from policy_inertia.actions import kinds
 from policy_inertia.envs.vector import Envs
-from policy_inertia.evaluation.evaluate import both_ways
-from tests.policies.test_policy import fresh, with_mu
+from policy_inertia.evaluation.evaluate import sampled_and_greedy
 from tests.support import probes
+from tests.support.pair_actions import PairEnv, Pairs
+from tests.support.policies import fresh, with_mu
 
 
 class Steps(probes.Probe):
-    """Episodes of different lengths; says whether it crashed."""
+    """Episodes of different lengths, which report whether they crashed."""
 
-    def begin(self):
+    def begin(self) -> None:
         self.length = int(self.np_random.integers(1, 30))
 
-    def step(self, action):
+    def step(self, action: Any) -> Any:
         obs, _, terminated, truncated, _ = super().step(action)
         return obs, 1.0, terminated, truncated, {"crashed": self.length > 15}
 
@@ -24,30 +29,48 @@ class Endless(probes.Probe):
     length = 10**9
 
 
-class Alternate:
-    """A foreign policy that is no Policy: it switches at every step."""
+class Alternating:
+    """A policy of another library that switches at every step."""
 
-    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+    ) -> tuple[np.ndarray, Any]:
         n = len(observation)
         state = np.zeros(n, int) if state is None else state
         state = np.where(episode_start, 0, 1 - state)
         return state, state
 
 
-def test_exactly_the_asked_episodes_whatever_their_length():
-    """Short episodes are not favoured: the same ones come out from 1, 3 or 20 envs side by side."""
-    policy = Alternate()
-    found = [
-        evaluate(policy, Envs(Steps, n, lambda i, k: 0), 25, seed=4).episodes for n in (1, 3, 20)
-    ]
-    lengths = [[len(e) for e in episodes] for episodes in found]
+class Counting(Alternating):
+    """Takes the pairs (0, 0), (1, 0), (2, 0), (2, 0), ... of each episode."""
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+    ) -> tuple[np.ndarray, Any]:
+        state = np.where(episode_start, 0, 0 if state is None else state + 1)
+        return np.stack([np.minimum(state, 2), np.zeros_like(state)], 1), state
+
+
+def test_same_episodes_for_any_number_of_envs() -> None:
+    """Short episodes are not favoured: 1, 3 and 20 envs side by side run the same ones."""
+    policy = Alternating()
+    evaluations = [evaluate(policy, Envs(Steps, n, lambda i, k: 0), 25, seed=4) for n in (1, 3, 20)]
+    lengths = [[len(e) for e in evaluation.episodes] for evaluation in evaluations]
     assert lengths[0] == lengths[1] == lengths[2]
     assert len(lengths[0]) == 25
     assert max(lengths[0]) > 20 > 3 >= min(lengths[0])
 
 
-def test_figures_of_a_policy_that_switches_at_every_step():
-    evaluation = evaluate(Alternate(), Steps, 25, seed=4)
+def test_figures_of_a_policy_that_switches_at_every_step() -> None:
+    evaluation = evaluate(Alternating(), Steps, 25, seed=4)
     figures = evaluation.summary()
     n = np.array([len(e) for e in evaluation.episodes])
     assert figures["oscillation_ratio"] == pytest.approx(np.mean((n - 1) / n))
@@ -57,17 +80,24 @@ def test_figures_of_a_policy_that_switches_at_every_step():
     assert figures["mu_mean"] is None
 
 
-def test_same_seed_same_episodes_and_another_seed_others():
+def test_action_may_be_more_than_one_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS, Pairs))
+    (episode, _) = evaluate(Counting(), PairEnv, 2).episodes
+    assert episode.actions.tolist() == [[0, 0], [1, 0], [2, 0], [2, 0], [2, 0], [2, 0]]
+    assert (episode.switches, episode.return_) == (2, 9.0)
+
+
+def test_same_seed_same_episodes_and_another_seed_others() -> None:
     policy = fresh("sac")
 
-    def lengths(seed):
+    def lengths(seed: int) -> list[int]:
         return [len(e) for e in evaluate(policy, "CartPole-v1", 10, seed).episodes]
 
     assert lengths(1) == lengths(1)
     assert lengths(1) != lengths(2)
 
 
-def test_inertia_is_reported_over_the_steps_that_had_a_previous_action():
+def test_inertia_is_averaged_over_the_steps_with_a_previous_action() -> None:
     policy = with_mu(fresh(env=probes.Repeat), np.arctanh(0.5))  # mu = 3/4
     figures = evaluate(policy, probes.Repeat, 20).summary()
     assert figures["mu_mean"] == pytest.approx(0.75)
@@ -77,33 +107,35 @@ def test_inertia_is_reported_over_the_steps_that_had_a_previous_action():
     assert -0.75 * core.max() < figures["switch_mixed_minus_core"] < -0.75 * core.min()
 
 
-def test_inertia_counts_the_asked_episodes_only():
+def test_inertia_is_computed_for_the_counted_episodes_only() -> None:
     policy = with_mu(fresh(env=Steps), 0.0)
     evaluation = evaluate(policy, Steps, 25, seed=4)
     assert len(evaluation.mu) == sum(len(e) - 1 for e in evaluation.episodes)
 
 
-def test_time_limits_are_not_terminations():
-    assert evaluate(Alternate(), probes.TimeLimit, 3).summary()["termination_rate"] == 0
+def test_time_limit_is_not_a_termination() -> None:
+    assert evaluate(Alternating(), probes.TimeLimit, 3).summary()["termination_rate"] == 0
 
 
-def test_no_episodes_are_refused():
+def test_zero_episodes_are_refused() -> None:
     with pytest.raises(InputError, match="at least one"):
-        evaluate(Alternate(), Steps, 0)
+        evaluate(Alternating(), Steps, 0)
 
 
-def test_env_without_a_time_limit_does_not_evaluate_for_ever(monkeypatch):
-    monkeypatch.setattr("policy_inertia.evaluation.evaluate.LONGEST", 50)
-    policy = Alternate()
+def test_env_without_a_time_limit_is_refused_after_many_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("policy_inertia.evaluation.evaluate.MOST_STEPS", 50)
+    policy = Alternating()
     with pytest.raises(InputError, match="has not ended after 50 steps: give the env a time limit"):
         evaluate(policy, Endless, 2)
     assert evaluate(policy, lambda: gym.wrappers.TimeLimit(Endless(), 40), 2).episodes
 
 
 @pytest.mark.parametrize("method", ["dqn", "dial-sac", "sac", "ndqn"])
-def test_policy_that_is_certain_is_evaluated_once_for_both_ways(tmp_path, method):
+def test_sampled_and_greedy_agree_with_two_evaluations(tmp_path: Path, method: str) -> None:
     policy = train(method, "CartPole-v1", tmp_path, steps=96, final_episodes=1)
-    found = both_ways(policy, "CartPole-v1", 5, seed=3)
+    figures = sampled_and_greedy(policy, "CartPole-v1", 5, seed=3)
     for name, greedy in (("sampled", False), ("greedy", True)):
-        assert found[name] == evaluate(policy, "CartPole-v1", 5, 3, greedy).summary()
-    assert policy.certain == (method in ("dqn", "dial-sac"))
+        assert figures[name] == evaluate(policy, "CartPole-v1", 5, 3, greedy).summary()
+    assert policy.deterministic == (method in ("dqn", "dial-sac"))

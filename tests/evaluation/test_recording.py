@@ -1,20 +1,20 @@
-import dataclasses
 import io
-import sys
-from types import SimpleNamespace
+from typing import Any
 
 import gymnasium as gym
+import highway_env
 import numpy as np
 import pytest
 from PIL import Image
 
-from policy_inertia import InputError, Policy, evaluate, train
-from policy_inertia.cli import main as cli
-from policy_inertia.drawing import video
+from policy_inertia import InputError, Policy, evaluate
+from policy_inertia.actions import kinds
+from policy_inertia.envs import highway  # noqa: F401 - registers its tasks
 from policy_inertia.envs.vector import episode_seed
-from policy_inertia.evaluation.recording import WIDTH, Moment, Recording, action_names, record
-from policy_inertia.settings import settings
-from policy_inertia.training.session import Session
+from policy_inertia.evaluation.recording import WIDTH, action_names, record
+from tests.evaluation.test_evaluate import Alternating, Counting
+from tests.support.pair_actions import PairEnv, Pairs
+from tests.support.policies import fresh
 from tests.support.probes import Both, Seen
 
 
@@ -23,215 +23,127 @@ def seen() -> gym.Env:
 
 
 @pytest.fixture(scope="module")
-def policy(tmp_path_factory) -> Policy:
-    out = tmp_path_factory.mktemp("recording") / "run"
-    short = {"steps": 1_500, "eval_every": 1_500, "eval_episodes": 2, "final_episodes": 2}
-    return train("nsac", Seen, out, **short)
+def policy() -> Policy:
+    return fresh("nsac", Seen)
 
 
-def record_frame() -> bytes:
-    data = io.BytesIO()
-    Image.fromarray(Seen.render(SimpleNamespace(t=1))).save(data, "PNG")
-    return data.getvalue()
-
-
-def brightness(frame: bytes) -> int:
+def brightness(frame: bytes | None) -> int:
+    assert frame is not None
     return int(np.asarray(Image.open(io.BytesIO(frame)))[0, 0, 0])
 
 
-def test_every_step_is_kept_with_what_was_seen_before_it(policy):
+def test_every_step_is_recorded_with_the_frame_before_it(policy: Policy) -> None:
     first, second = record(policy, seen, episodes=2, label="mine")
-    assert len(first.moments) == len(second.moments) == 10
-    assert [brightness(m.frame) for m in first.moments] == [20 * t for t in range(10)]
+    assert len(first.steps) == len(second.steps) == 10
+    assert [brightness(s.frame) for s in first.steps] == [20 * t for t in range(10)]
     assert brightness(first.last) == 200
-    assert [m.previous for m in first.moments] == [-1, *(m.action for m in first.moments[:-1])]
+    assert [s.previous for s in first.steps] == [-1, *(s.action for s in first.steps[:-1])]
+    assert [s.first for s in first.steps] == [True, *[False] * 9]
     assert (first.label, first.actions, first.nested) == ("mine", ("STAY", "GO"), True)
     assert (first.terminated, first.crashed, first.cut) == (True, None, False)
-    assert first.return_ == sum(m.reward for m in first.moments)
-    switched = [m.previous >= 0 and m.previous != m.action for m in first.moments]
-    assert [m.switched for m in first.moments] == switched
+    assert first.return_ == sum(s.reward for s in first.steps)
+    switched = [s.previous >= 0 and s.previous != s.action for s in first.steps]
+    assert [s.switched for s in first.steps] == switched
     assert first.switches == sum(switched)
 
 
-def test_what_the_policy_said_is_the_papers_mixture(policy):
+def test_recorded_probabilities_are_the_papers_mixture(policy: Policy) -> None:
     env = Seen()
     (recording,) = record(policy, seen, seed=5)
     obs, _ = env.reset(seed=episode_seed(5, 0))
-    for m in recording.moments:
-        assert m.mu == policy.inertia(obs, m.previous)
-        held = np.eye(2)[m.previous] if m.previous >= 0 else np.zeros(2)
-        assert m.core == pytest.approx(policy.core_probabilities(obs))
-        assert m.mixed == pytest.approx(m.mu * held + (1 - m.mu) * m.core, abs=1e-6)
-        assert m.controller_holds == (m.mu >= 0.5)
-        obs, reward, *_ = env.step(m.action)
-        assert reward == m.reward
+    for s in recording.steps:
+        assert s.mu == policy.inertia(obs, s.previous)
+        held = np.zeros(2) if s.first else np.eye(2)[s.previous]
+        assert s.core == pytest.approx(policy.core_probabilities(obs))
+        assert s.core is not None
+        assert s.mixed == pytest.approx(s.mu * held + (1 - s.mu) * s.core, abs=1e-6)
+        obs, reward, *_ = env.step(s.action)
+        assert reward == s.reward
 
 
-def test_greedy_episodes_are_those_of_an_evaluation(policy):
-    measured = evaluate(policy, Both, 3, seed=4, deterministic=True).episodes
-    recorded = record(policy, seen, 3, seed=4, deterministic=True)
-    for ours, theirs in zip(recorded, measured, strict=True):
-        assert [m.action for m in ours.moments] == theirs.actions.tolist()
-        assert ours.return_ == theirs.return_
+def test_greedy_recordings_are_the_episodes_of_an_evaluation(policy: Policy) -> None:
+    episodes = evaluate(policy, Both, 3, seed=4, deterministic=True).episodes
+    recordings = record(policy, seen, 3, seed=4, deterministic=True)
+    for recording, episode in zip(recordings, episodes, strict=True):
+        assert [s.action for s in recording.steps] == episode.actions.tolist()
+        assert recording.return_ == episode.return_
+        assert recording.switches == episode.switches
 
 
-def test_same_seed_same_recording(policy):
-    assert record(policy, seen, seed=1)[0].return_ == record(policy, seen, seed=1)[0].return_
-    once, again = (record(policy, seen, seed=1)[0].moments for _ in range(2))
-    assert [m.action for m in once] == [m.action for m in again]
+def test_same_seed_same_recording(policy: Policy) -> None:
+    one, other = (record(policy, seen, seed=1)[0].steps for _ in range(2))
+    assert [s.action for s in one] == [s.action for s in other]
 
 
-def test_episode_is_cut_at_the_limit(policy):
+def test_recording_is_cut_at_the_limit(policy: Policy) -> None:
     (recording,) = record(policy, seen, limit=4)
-    assert (len(recording.moments), recording.cut) == (4, True)
+    assert (len(recording.steps), recording.cut) == (4, True)
 
 
-def test_any_predictor_can_be_recorded():
-    class Alternating:
-        def predict(self, observation, state=None, episode_start=None, deterministic=False):
-            state = 0 if state is None else 1 - state
-            return np.array([state]), state
-
+def test_policy_of_another_library_can_be_recorded() -> None:
     (recording,) = record(Alternating(), "CartPole-v1", frames=False)
-    assert recording.switches == len(recording.moments) - 1
-    assert recording.moments[0].mixed is None
+    assert recording.switches == len(recording.steps) - 1
+    assert recording.steps[0].mixed is None
     assert recording.last is None
     assert recording.actions == ("0", "1")
 
 
-def test_wide_frames_are_made_smaller(policy):
+def test_recorded_action_may_be_more_than_one_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS, Pairs))
+    (recording,) = record(Counting(), PairEnv, frames=False)
+    assert [s.action for s in recording.steps[:3]] == [[0, 0], [1, 0], [2, 0]]
+    assert (recording.switches, recording.return_, recording.actions) == (2, 9.0, ())
+
+
+def test_wide_frames_are_scaled_down(policy: Policy) -> None:
     class Wide(Seen):
-        def render(self):
+        def render(self) -> Any:
             return np.zeros((300, 2 * WIDTH, 3), np.uint8)
 
     frame = record(policy, lambda: Wide("rgb_array"), limit=1)[0].last
+    assert frame is not None
     assert Image.open(io.BytesIO(frame)).size == (WIDTH, 150)
 
 
 @pytest.mark.parametrize(
-    ("env", "says"),
+    ("env", "message"),
     [
         (Seen, "render_mode='rgb_array'"),
         ("CartPole-v2", "did you mean 'CartPole-v1'"),
         ("tests.support.registered:Repeat-v0", "cannot be made with"),
     ],
 )
-def test_env_without_frames_is_refused(policy, env, says):
-    with pytest.raises(InputError, match=says):
+def test_env_without_frames_is_refused(policy: Policy, env: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         record(policy, env)
 
 
-def test_broken_rendering_is_said(policy):
+def test_broken_rendering_is_reported_in_one_sentence(policy: Policy) -> None:
     class Windowless(Seen):
-        def render(self):
+        def render(self) -> Any:
             raise RuntimeError("no window\nat all")
 
     class Talkative(Seen):
-        def render(self):
+        def render(self) -> Any:
             return "a picture of a car"
 
     with pytest.raises(InputError, match=r"cannot be rendered: no window$"):
         record(policy, lambda: Windowless("rgb_array"))
     with pytest.raises(InputError, match="gave str"):
         record(policy, lambda: Talkative("rgb_array"))
+
+
+def test_zero_episodes_are_refused(policy: Policy) -> None:
     with pytest.raises(InputError, match="at least one"):
         record(policy, seen, episodes=0)
 
 
-def test_actions_have_their_envs_names():
-    import highway_env
-
+def test_actions_have_the_names_of_their_env() -> None:
     gym.register_envs(highway_env)
-    theirs = gym.make("highway-v0")
-    assert action_names(theirs) == ("LEFT", "IDLE", "RIGHT", "FASTER", "SLOWER")
-    theirs.close()
-    from policy_inertia.envs import highway  # noqa: F401
-
-    assert action_names(gym.make("policy_inertia/TwoWay-v0")) == (
-        "LEFT", "IDLE", "RIGHT", "FASTER", "SLOWER",
-    )  # fmt: skip
+    original = gym.make("highway-v0")
+    assert action_names(original) == ("LEFT", "IDLE", "RIGHT", "FASTER", "SLOWER")
+    original.close()
+    two_way = gym.make("policy_inertia/TwoWay-v0")
+    assert action_names(two_way) == ("LEFT", "IDLE", "RIGHT", "FASTER", "SLOWER")
     crossing = gym.make("policy_inertia/Intersection-v0")
     assert action_names(crossing) == ("SLOWER", "IDLE", "FASTER")
-
-
-def test_gif_shows_every_step(policy, tmp_path):
-    recordings = record(policy, seen, episodes=2)
-    video.write(recordings, tmp_path / "a.gif", speed=5)
-    with Image.open(tmp_path / "a.gif") as gif:
-        shown, lasting = [], 0
-        for k in range(gif.n_frames):  # equal pictures in a row are one that lasts longer
-            gif.seek(k)
-            shown.append(np.asarray(gif.convert("RGB")))
-            lasting += gif.info["duration"]
-    assert lasting == 22 * 200
-    assert shown[3][5, 5, 0] == pytest.approx(60, abs=8)
-    # under the picture: the strip, in the colours of the actions that were taken
-    first = [m.action for m in recordings[0].moments[:10]]
-    row = shown[0][360 + 26 + 9]
-    cells = [row[int(10 + (k + 0.25) * 460 / 10)] for k in range(10)]
-    blue = [int(c[2]) > int(c[0]) for c in cells]
-    assert blue == [a == 0 for a in first]
-
-
-def test_long_episode_has_a_moving_window():
-    moments = [Moment(None, -1, k // 60, 1.0, 0.0, None, None) for k in range(120)]
-    frame = record_frame()
-    recording = Recording(
-        "a",
-        "b",
-        0,
-        True,
-        False,
-        ("x", "y"),
-        [dataclasses.replace(m, frame=frame) for m in moments],
-        frame,
-        True,
-        None,
-        False,
-    )
-    shown = [np.asarray(image)[360 + 26 + 9] for image in video.draw(recording)]
-    first, last = shown[0], shown[-1]
-    assert all(int(first[x][2]) > int(first[x][0]) for x in (20, 240, 460))  # only blue: x
-    assert all(int(last[x][2]) < int(last[x][0]) for x in (20, 240, 400))  # only orange: y
-
-
-def test_command_records(tmp_path, monkeypatch, capfd):
-    made = Session(settings("nsac", "CartPole-v1"), "CartPole-v1").policy()
-    made.save(tmp_path / "policy.safetensors")
-
-    def run(*words: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["policy-inertia", "record", str(tmp_path), *words])
-        cli.main()
-        return capfd.readouterr().out
-
-    text = run("--episodes", "2", "--limit", "9", "--greedy", "--hysteresis", "0.1")
-    assert "episode 1: return 9.0" in text or "episode 1: return 8.0" in text
-    with Image.open(tmp_path / "recording.gif") as gif:
-        assert gif.size == (480, 320 + 112)
-    with pytest.raises(SystemExit):
-        run("--out", "a.avi")
-    assert "written as .gif or .mp4" in capfd.readouterr().err
-
-
-def test_mp4_is_written(policy, tmp_path):
-    import imageio_ffmpeg
-
-    video.write(record(policy, seen, limit=3), tmp_path / "a.mp4")
-    frames, _ = imageio_ffmpeg.count_frames_and_secs(str(tmp_path / "a.mp4"))
-    assert frames == 4
-
-
-def test_what_cannot_be_written_is_said(policy, tmp_path, monkeypatch):
-    recordings = record(policy, seen, limit=2)
-    with pytest.raises(InputError, match=r"written as \.gif or \.mp4"):
-        video.write(recordings, tmp_path / "a.avi")
-    with pytest.raises(InputError, match="more than 0"):
-        video.write(recordings, tmp_path / "a.gif", speed=0)
-    with pytest.raises(InputError, match="frames=True"):
-        video.write(record(policy, seen, frames=False), tmp_path / "a.gif")
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="choose another place"):
-        video.write(recordings, tmp_path / "file" / "a.gif")
-    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(InputError, match="pip install imageio-ffmpeg"):
-        video.write(recordings, tmp_path / "a.mp4")

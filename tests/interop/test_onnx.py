@@ -14,8 +14,8 @@ from policy_inertia.interop.description import model_of
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_out import export, nearly_tied
 from policy_inertia.networks.layers import Linear
-from tests.calibration.test_sweep import reaching
-from tests.policies.test_policy import fresh, with_mu
+from tests.support.calibrations import reaching
+from tests.support.policies import fresh, with_mu
 
 RNG = np.random.default_rng(5)
 OBS = RNG.normal(0, 2, (10_000, 4)).astype(np.float32)
@@ -47,7 +47,7 @@ def act(policy: Policy, obs=OBS, prev=PREV) -> np.ndarray:
 def test_file_acts_as_the_policy_on_ten_thousand_observations(method, settings, tau, tmp_path):
     policy = fresh(method, **settings)
     policy = policy if tau is None else policy.with_hysteresis(tau)
-    written = policy.export(tmp_path / "p.onnx")
+    written = export(policy, tmp_path / "p.onnx")
     assert written.difference < 1e-5
     assert "1,000 random inputs" in str(written)
     action, pi, mu = ask(written.path)
@@ -71,7 +71,7 @@ def test_file_acts_as_the_policy_on_ten_thousand_observations(method, settings, 
 @pytest.mark.parametrize("x", [-40.0, 40.0])
 def test_extreme_inertia_is_as_exact(x, tmp_path):
     policy = with_mu(fresh("nsac"), x).with_hysteresis(1.0)
-    action, pi, _ = ask(policy.export(tmp_path / "p.onnx").path)
+    action, pi, _ = ask(export(policy, tmp_path / "p.onnx").path)
     np.testing.assert_allclose(pi, policy.probabilities(OBS, PREV), atol=1e-6)
     assert (action != act(policy)).mean() < 1e-3
 
@@ -85,7 +85,7 @@ def test_other_shapes_of_observations(tmp_path):
             return np.zeros((3, 2), np.float32), {}
 
     policy = fresh("nsac", env=Matrix)
-    path = policy.export(tmp_path / "p.onnx").path
+    path = export(policy, tmp_path / "p.onnx").path
     obs = RNG.normal(size=(50, 3, 2)).astype(np.float32)
     prev = RNG.integers(-1, 3, 50)
     action, pi, _ = ask(path, obs, prev)
@@ -97,7 +97,7 @@ def test_other_shapes_of_observations(tmp_path):
 
 def test_discrete_observations(tmp_path):
     policy = fresh("ndqn", env=lambda: gym.make("FrozenLake-v1"))
-    path = policy.export(tmp_path / "p.onnx").path
+    path = export(policy, tmp_path / "p.onnx").path
     obs, prev = np.arange(16), RNG.integers(-1, 4, 16)
     action, pi, _ = ask(path, obs, prev)
     np.testing.assert_allclose(pi, policy.probabilities(obs, prev), atol=1e-6)
@@ -105,7 +105,7 @@ def test_discrete_observations(tmp_path):
 
 
 def test_file_says_what_it_is_and_what_it_needs(tmp_path):
-    path = fresh("nsac").with_hysteresis(0.2).export(tmp_path / "deep" / "p.onnx").path
+    path = export(fresh("nsac").with_hysteresis(0.2), tmp_path / "deep" / "p.onnx").path
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
     assert (model.opset_import[0].version, model.ir_version) == (13, 7)
@@ -131,8 +131,8 @@ def test_file_says_what_it_is_and_what_it_needs(tmp_path):
 @pytest.mark.parametrize("method", ["dial-dqn", "dial-sac"])
 @pytest.mark.parametrize("act_by", ["gate", "full", "mu"])
 def test_dial_acts_in_the_file_as_it_does_at_every_price(method, act_by, tmp_path):
-    dial = reaching(fresh(method, act=act_by, largest=3.0), 3.0).ways()[-1]
-    written = dial.at(0.1).export(tmp_path / "p.onnx")
+    dial = reaching(fresh(method, act=act_by, largest=3.0), 3.0).modes()[-1]
+    written = export(dial.at(0.1), tmp_path / "p.onnx")
     assert written.difference < 1e-5
     asked = {"observation": OBS, "previous_action": PREV}
     names = ["action", "inertia"]
@@ -157,12 +157,12 @@ def test_dial_acts_in_the_file_as_it_does_at_every_price(method, act_by, tmp_pat
 def test_dial_that_learned_nothing_can_be_written(tmp_path):
     policy = fresh("dial-dqn")
     assert policy.largest_price == 0
-    assert (ask(policy.export(tmp_path / "p.onnx").path)[0] != act(policy)).mean() < 1e-3
+    assert (ask(export(policy, tmp_path / "p.onnx").path)[0] != act(policy)).mean() < 1e-3
 
 
 def test_dial_of_one_price_has_no_lambda(tmp_path):
     policy = fresh("dial-dqn", price=0.5)
-    path = policy.export(tmp_path / "p.onnx").path
+    path = export(policy, tmp_path / "p.onnx").path
     assert [i.name for i in onnx.load(path).graph.input] == ["observation", "previous_action"]
     assert (ask(path)[0] != act(policy)).mean() < 1e-3
 
@@ -170,22 +170,22 @@ def test_dial_of_one_price_has_no_lambda(tmp_path):
 @pytest.mark.parametrize("method", ["dqn", "nsac", "dial-dqn", "dial-sac"])
 def test_file_holds_nothing_that_is_not_used(method, tmp_path):
     """Programs that load it would warn of each such number."""
-    graph = onnx.load(fresh(method).export(tmp_path / "p.onnx").path).graph
+    graph = onnx.load(export(fresh(method), tmp_path / "p.onnx").path).graph
     used = {name for node in graph.node for name in node.input}
     assert {constant.name for constant in graph.initializer} <= used
 
 
 def test_same_policy_same_bytes(tmp_path):
     policy = fresh("nsac")
-    one, two = (policy.export(tmp_path / f"{n}.onnx").path.read_bytes() for n in "ab")
+    one, two = (export(policy, tmp_path / f"{n}.onnx").path.read_bytes() for n in "ab")
     assert one == two
 
 
 def test_repetition_is_refused(tmp_path):
     with pytest.raises(InputError, match="carries how long it still holds its action"):
-        fresh("dqn-repeat").export(tmp_path / "p.onnx")
+        export(fresh("dqn-repeat"), tmp_path / "p.onnx")
     with pytest.raises(InputError, match=r"an ONNX file ends in \.onnx"):
-        fresh("dqn").export(tmp_path / "p.bin")
+        export(fresh("dqn"), tmp_path / "p.bin")
     assert not list(tmp_path.iterdir())
 
 

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import yaml
 
-from policy_inertia import InputError, Policy
-from policy_inertia.interop.model_card import model_card
+from policy_inertia import InputError, Policy, evaluate, export, model_card
 from policy_inertia.smoothing.vec_smooth_actions import VecSmoothActions
 from tests.cli.test_commands import call
-from tests.policies.test_policy import OBS, fresh, with_mu
+from tests.support.policies import OBS, fresh, with_mu
 
 
 @pytest.fixture
@@ -79,7 +78,7 @@ def front_matter(folder) -> dict:
 
 def test_card_holds_what_the_hub_reads(tmp_path):
     policy = fresh("nsac").with_hysteresis(0.1)
-    files = policy.model_card(tmp_path / "card", episodes=3)
+    files = model_card(policy, tmp_path / "card", episodes=3)
     names = {"README.md", "results.json", "policy.safetensors", "policy.onnx"}
     assert {f.name for f in files} == {p.name for p in (tmp_path / "card").iterdir()} == names
     front = front_matter(tmp_path / "card")
@@ -92,8 +91,6 @@ def test_card_holds_what_the_hub_reads(tmp_path):
         f"{results['mean_reward']:.2f} +/- {results['std_reward']:.2f}"
     )
     assert results["n_eval_episodes"] == results["episodes"] == 3
-    from policy_inertia import evaluate
-
     measured = evaluate(policy, "CartPole-v1", 3, 0, deterministic=True).summary()
     assert results["mean_reward"] == measured["return"]
     assert float(metrics["oscillation_ratio"]) == round(measured["oscillation_ratio"], 3)
@@ -109,7 +106,7 @@ def test_card_without_onnx_or_for_a_method_that_cannot_be_one(tmp_path, monkeypa
     assert "policy.onnx" not in (tmp_path / "repeat" / "README.md").read_text()
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(InputError, match=r"needs onnx: pip install policy-inertia\[onnx\]"):
-        fresh("dqn").export(tmp_path / "p.onnx")
+        export(fresh("dqn"), tmp_path / "p.onnx")
 
 
 def test_card_of_an_odd_task_name_stays_yaml(tmp_path):
@@ -127,11 +124,11 @@ def front_matter_whole(folder) -> dict:
 def test_card_is_not_written_over_a_run(tmp_path):
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(InputError, match="a run's own folder"):
-        fresh("dqn").model_card(tmp_path)
+        model_card(fresh("dqn"), tmp_path)
     policy = fresh("dqn")
     policy.task = ""
     with pytest.raises(InputError, match="on which task it was trained: give env"):
-        policy.model_card(tmp_path / "card")
+        model_card(policy, tmp_path / "card")
 
 
 # --- the command --------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from policy_inertia import InputError, evaluate, load_core
 from policy_inertia.policies.probing import example_observations
-from tests.policies.test_policy import OBS, fresh
 from tests.support import probes
+from tests.support.policies import OBS, fresh
 
 W = np.random.default_rng(0).normal(size=(4, 2)).astype(np.float32)
 

@@ -160,6 +160,14 @@ def test_filtered_policy_and_core_are_saved_too(tmp_path):
     assert not loaded.nested
 
 
+def test_mode_of_a_dial_is_saved_too(tmp_path):
+    for policy in fresh("dial-dqn").modes():
+        policy.save(tmp_path / "p.safetensors")
+        loaded = Policy.load(tmp_path / "p.safetensors")
+        assert (loaded.config, loaded.mode) == (policy.config, policy.mode)
+    assert "its critics begin" in policy.mode
+
+
 def test_first_action_of_the_space_is_added():
     class Offset(probes.Probe):
         action_space = gym.spaces.Discrete(2, start=7)

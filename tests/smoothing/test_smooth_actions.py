@@ -6,9 +6,9 @@ import pytest
 
 from policy_inertia import InputError, SmoothActions, load_core
 from policy_inertia.smoothing.smooth_actions import Filter
-from tests.calibration.test_sweep import reaching
-from tests.policies.test_policy import fresh, with_mu
 from tests.support import probes
+from tests.support.calibrations import reaching
+from tests.support.policies import fresh, with_mu
 
 
 class Steps(gym.Env):
@@ -131,7 +131,7 @@ def test_agent_that_is_a_dials_core_follows_the_dial_as_a_gate(price, act):
     rng = np.random.default_rng(0)
     obs, prev = rng.normal(size=(500, 4)).astype(np.float32), rng.integers(0, 2, 500)
     agent = dial.core().acting(obs, prev).log_pi.argmax(1)
-    expected = dial.ways()[-2].acting(obs, prev).log_pi.argmax(1)
+    expected = dial.modes()[-2].acting(obs, prev).log_pi.argmax(1)
     np.testing.assert_array_equal(np.where(gate.held(obs, prev, agent), prev, agent), expected)
     one = [gate.held_one(o, int(p), int(a)) for o, p, a in zip(obs, prev, agent, strict=True)]
     np.testing.assert_array_equal(one, (expected != agent))

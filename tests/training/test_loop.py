@@ -66,7 +66,7 @@ def test_dial_is_looked_at_in_three_places_and_calibrated_at_the_end(tmp_path):
     assert expected <= tensorboard_tags(tmp_path / "r")
     table = Policy.load(tmp_path / "r").calibration
     assert table == policy.calibration
-    assert (table.knob, table.episodes) == ("price", 2)
+    assert (table.setting_name, table.episodes) == ("price", 2)
     settings = [row.setting for row in table.rows]
     assert settings == sorted(settings)
     assert settings[0] == 0

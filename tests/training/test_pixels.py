@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from policy_inertia import InputError, Policy, evaluate, train
+from policy_inertia import InputError, Policy, evaluate, export, train
 from policy_inertia.algorithms.nested import NestedConfig
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.methods import METHODS
@@ -48,7 +48,7 @@ def test_every_method_trains_and_its_file_acts_the_same(method, tmp_path):
 @pytest.mark.parametrize("method", ["dqn", "nsac", "dial-dqn"])
 def test_exported_file_is_the_policy(method, tmp_path):
     policy = train(method, Catch, tmp_path / "run", **small(method))
-    told = policy.export(tmp_path / "policy.onnx")
+    told = export(policy, tmp_path / "policy.onnx")
     assert told.difference < 1e-5
 
 
@@ -81,7 +81,7 @@ def test_memory_map_without_pixels_is_refused(tmp_path):
 def test_controller_is_asked_piece_by_piece_and_says_the_same(tmp_path, monkeypatch):
     policy = train("nsac", Catch, tmp_path, **small("nsac"))
     whole = evaluate(policy, Catch, 3, seed=1)
-    monkeypatch.setattr("policy_inertia.evaluation.evaluate.AT_ONCE", 100_000)
+    monkeypatch.setattr("policy_inertia.evaluation.evaluate.MOST_NUMBERS", 100_000)
     pieces = evaluate(policy, Catch, 3, seed=1)
     assert len(whole.mu) == len(pieces.mu) == sum(len(e.actions) - 1 for e in whole.episodes)
     np.testing.assert_allclose(whole.mu, pieces.mu, atol=1e-6)

@@ -32,13 +32,13 @@ def curves(
     """Return a policy's own dial, if it has one, and the hysteresis filter on its core.
 
     Args:
-        policy: the policy.
-        env: where to measure.
-        episodes: number of episodes at each setting that is measured.
-        seed: seed of those episodes.
-        env_kwargs: the env's arguments.
-        again: measure also what the policy has a calibration table for.
-        watch: called with a label before its curve is measured.
+        policy: The policy.
+        env: Where to measure.
+        episodes: Number of episodes at each setting that is measured.
+        seed: Seed of those episodes.
+        env_kwargs: The env's arguments.
+        again: Measure also what the policy has a calibration table for.
+        watch: Called with a label before its curve is measured.
     """
     core = policy.core()
     dials = {f"hysteresis on {core.method}": core}

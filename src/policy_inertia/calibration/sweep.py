@@ -1,4 +1,4 @@
-"""Measuring a dial: the same episodes at every setting, on seeds that nothing else uses."""
+"""Measure a policy at every setting, with the same episodes, on seeds that nothing else uses."""
 
 from __future__ import annotations
 
@@ -12,94 +12,144 @@ from policy_inertia.envs.vector import EnvLike, Envs, episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.calibration_table import Calibration, Row
+from policy_inertia.metrics.measures import RETURN
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State
 from policy_inertia.policies.policy import Policy
 from policy_inertia.types import Array
 
-CALIBRATION = 3  # a stream of episode seeds beside training's, evaluation's and the final one's
-SETTINGS = 16  # at first: as many again go where the oscillation ratio changes most
-FINE = 0.02  # between neighbours; noise is as large
-FROZEN = 0.01  # the knob is turned on until the policy switches this rarely
+CALIBRATION = (
+    3  # stream of episode seeds; training, evaluation and the final evaluation have 0 to 2
+)
+SETTINGS = 16  # first settings; refinement adds at most as many again
+FINE = 0.02  # refinement stops when neighbours differ by less; the noise is as large
+FROZEN = 0.01  # the sweep goes on to higher settings until the oscillation ratio is this low
 
 
 def calibrate(
     policy: Policy,
-    env: EnvLike | Envs,
+    env: EnvLike | Envs | None = None,
     episodes: int = 50,
     seed: int = 0,
     settings: Sequence[float] | None = None,
     env_kwargs: dict[str, Any] | None = None,
 ) -> Policy:
-    """`policy` with a table of what it does at each setting of its dial.
+    """Measure a policy at many settings, and return it with the table (`policy.calibration`).
 
-    The settings of a dial are prices; of any other policy thresholds of hysteresis, which need no
-    training. They go up to where it hardly ever switches; where the oscillation ratio differs by
-    more than 0.02 from one to the next, more go in between. Every setting gets the same episodes,
-    with greedy actions. Where there are several ways to act (`policy.modes()`), the one with the
-    highest mean return over the first settings is kept.
+    The settings of a dial are prices. Any other policy is swept over thresholds of hysteresis, so
+    it needs no training. Every setting runs the same episodes, with greedy actions. Where a policy
+    can act in several modes (`policy.modes()`), the mode with the highest mean return over the
+    first settings is returned.
+
+    Args:
+        policy: The policy to measure.
+        env: A Gymnasium id, a function that makes an env, or open envs. By default the task that
+            the policy was trained on, with its arguments.
+        episodes: Number of episodes at each setting.
+        seed: Seed of the episodes.
+        settings: The settings to measure. By default they go from 0 up to where the policy hardly
+            ever switches, and are closer together where the oscillation ratio changes fast.
+        env_kwargs: Arguments of the env.
+
+    Raises:
+        InputError: The policy holds its actions by itself, or no task is known.
     """
     if policy.repeats != (1,):
         raise InputError(
             f"{policy.method} holds its actions by itself: calibrate a method that decides at "
             "every step"
         )
-    if isinstance(env, Envs):
-        slots = env
-    else:
-        slots = Envs(env, min(episodes, 20), lambda i, k: 0, env_kwargs)
-    first = episode_seed(seed, CALIBRATION)
+    if env is None:
+        if not policy.task:
+            raise InputError("this policy does not say on which task it was trained: give env")
+        env, env_kwargs = policy.task, env_kwargs or policy.env_kwargs
+    envs = env if isinstance(env, Envs) else Envs(env, min(episodes, 20), _any_seed, env_kwargs)
+    first_seed = episode_seed(seed, CALIBRATION)
 
-    def run(predictor: Any) -> dict[str, Any]:
-        return evaluate(predictor, slots, episodes, first, deterministic=True).summary()
-
-    def row(setting: float, policy: Policy) -> Row:
-        figures = run(policy.with_setting(setting))
-        names = ("oscillation_ratio", "return", "crash_rate", "termination_rate", "length")
-        return Row(setting, *(figures[name] for name in names))
+    def measure(predictor: Any) -> dict[str, Any]:
+        return evaluate(predictor, envs, episodes, first_seed, deterministic=True).summary()
 
     try:
-        given = sorted(settings) if settings is not None else _first(policy, run)
-        tried = [([row(x, each) for x in given], each) for each in policy.modes()]
-        rows, policy = max(tried, key=lambda one: sum(r.mean_return for r in one[0]))
+        first = sorted(settings) if settings is not None else _first_settings(policy, measure)
+        policy, rows = _best_mode(policy, first, measure)
         if settings is None:
-            while rows[-1].oscillation_ratio > FROZEN and rows[-1].setting > 0:
-                if len(rows) == 2 * SETTINGS:
-                    break
-                rows.append(row(2 * rows[-1].setting, policy))  # beyond those: feel the way
-            rows = _refined(rows, lambda setting: row(setting, policy))
+            at = _row_at(policy, measure)
+            rows = _refined(_extended(rows, at), at)
     finally:
-        if slots is not env:
-            slots.close()
-    table = Calibration(policy.setting_name, slots.name, episodes, seed, tuple(rows))
+        if envs is not env:
+            envs.close()
+    table = Calibration(policy.setting_name, envs.name, episodes, seed, tuple(rows))
     return policy.replace(calibration=table)
 
 
-def _first(policy: Policy, run: Callable[[Any], Any]) -> list[float]:
-    """0, and a dial's prices spread evenly in their logarithm over the range that is learned, or
-    what thresholds of hysteresis a policy's gaps suggest."""
+RowAt = Callable[[float], Row]
+Measured = Callable[[Any], dict[str, Any]]
+
+
+def _any_seed(env: int, episode: int) -> int:
+    """Seed the envs until `evaluate` restarts them with its own seeds."""
+    return 0
+
+
+def _row_at(policy: Policy, measure: Measured) -> RowAt:
+    return lambda setting: Row(setting, _measures(measure(policy.with_setting(setting))))
+
+
+def _measures(summary: dict[str, Any]) -> dict[str, Any]:
+    """The measures of a summary; every row has the same number of episodes."""
+    return {name: value for name, value in summary.items() if name != "episodes"}
+
+
+def _best_mode(
+    policy: Policy, settings: Sequence[float], measure: Measured
+) -> tuple[Policy, list[Row]]:
+    """Measure every mode of the policy; return the one with the highest mean return."""
+    sweeps = [
+        (mode, [at(setting) for setting in settings])
+        for mode in policy.modes()
+        for at in [_row_at(mode, measure)]
+    ]
+    return max(sweeps, key=lambda sweep: sum(row.figures[RETURN.name] or 0 for row in sweep[1]))
+
+
+def _first_settings(policy: Policy, measure: Measured) -> list[float]:
+    """0 and, for a dial, prices spread evenly in their logarithm over the learned range.
+
+    For hysteresis: 0 and quantiles of the gaps between the scores of the policy's actions.
+    """
     if policy.largest_price is None:
         gaps = _Gaps(policy)
-        run(gaps)
+        measure(gaps)
         return gaps.thresholds()
     spread = np.logspace(-DECADES, 0, SETTINGS - 1)
     return [0.0, *(policy.largest_price * spread).tolist()] if policy.largest_price else [0.0]
 
 
-def _refined(rows: list[Row], row: Callable[[float], Row]) -> list[Row]:
-    """More settings, each halfway between the two neighbours that differ most in oscillation."""
+def _extended(rows: list[Row], at: RowAt) -> list[Row]:
+    """Double the highest setting until the policy hardly ever switches."""
+    rows = list(rows)
+    while rows[-1].oscillation_ratio > FROZEN and rows[-1].setting > 0:
+        if len(rows) == 2 * SETTINGS:
+            break
+        rows.append(at(2 * rows[-1].setting))
+    return rows
+
+
+def _refined(rows: list[Row], at: RowAt) -> list[Row]:
+    """Add settings halfway between the two neighbours that differ most in oscillation."""
+    rows = list(rows)
     for _ in range(SETTINGS if len(rows) > 1 else 0):
-        low, high = (np.array([r.setting for r in part]) for part in (rows[:-1], rows[1:]))
-        steps = np.abs(np.diff([r.oscillation_ratio for r in rows]))
-        steps[low > 0.99 * high] = 0  # a cliff: there is nothing in between
+        low, high = (np.array([row.setting for row in part]) for part in (rows[:-1], rows[1:]))
+        steps = np.abs(np.diff([row.oscillation_ratio for row in rows]))
+        steps[low > 0.99 * high] = 0  # a cliff: no setting in between would smooth it
         if steps.max() <= FINE:
             break
-        at = int(steps.argmax())
-        rows.insert(at + 1, row(float(low[at] + high[at]) / 2))
+        i = int(steps.argmax())
+        rows.insert(i + 1, at(float(low[i] + high[i]) / 2))
     return rows
 
 
 class _Gaps:
-    """The policy itself, remembering by how much its best action's score beat the others'."""
+    """The policy, recording by how much the score of its best action beats the others."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy.replace(hysteresis=None)
@@ -114,8 +164,7 @@ class _Gaps:
     ) -> tuple[np.ndarray, State]:
         obs = self.policy.spaces.encode(observation)
         memory = self.policy.memory.at(state, len(obs), episode_start)
-        previous = memory[PREVIOUS_ACTION]
-        scores = self.policy.acting(obs, previous).scores
+        scores = self.policy.acting(obs, memory[PREVIOUS_ACTION]).scores
         gaps = scores.max(1, keepdims=True) - scores
         self.gaps.append(gaps[gaps > 0])
         return self.policy.predict(observation, state, episode_start, deterministic)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 import shlex
-import shutil
 import sys
-import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import tyro
+
+from policy_inertia.cli.view import out
 
 WIDEST = 100  # columns of a help page's text
 
@@ -40,31 +40,29 @@ class Command(ABC):
     @classmethod
     def parse(cls, args: Sequence[str]) -> Self:
         """Read the flags. A wrong flag ends the program with an explanation and exit code 2."""
-        return read_flags(cls, args, cls.name, help_page(inspect.cleandoc(cls.__doc__ or ""), cls))
+        return read_flags(cls, args, cls, cls.name, inspect.cleandoc(cls.__doc__ or ""))
 
 
-def help_page(text: str, command: type[Command]) -> str:
-    """Return `text`, wrapped to the terminal's width, followed by the command's example."""
-    width = min(WIDEST, shutil.get_terminal_size().columns)
-    # tyro joins lines that begin with a letter, so each begins with a space
-    wrap = textwrap.TextWrapper(width, initial_indent=" ", subsequent_indent=" ")
-    paragraphs = [wrap.fill(" ".join(p.split())) for p in text.split("\n\n")]
-    return "\n\n".join([*paragraphs, f" Example:\n   {command.example}"])
-
-
-def read_flags(kind: Any, args: Sequence[str], words: str, description: str) -> Any:
-    """Read `args` into an instance of the dataclass `kind`.
+def read_flags(
+    flags: Any, args: Sequence[str], command: type[Command], words: str, about: str
+) -> Any:
+    """Read `args` into an instance of the dataclass `flags`, or show the help page and exit.
 
     Args:
-        kind: the dataclass whose fields are the flags.
-        args: what follows the command's name (and, for `train`, the method and the env).
+        flags: the dataclass whose fields are the flags.
+        args: the flags as given on the command line.
+        command: the command that the flags belong to.
         words: the part of the command line that comes before the flags.
-        description: text above the flags on the help page.
+        about: the paragraphs at the top of the help page.
     """
+    if {"-h", "--help"} & set(args):
+        paragraphs = [" ".join(paragraph.split()) for paragraph in about.split("\n\n")]
+        text = "\n\n".join([*paragraphs, f"Example:\n  {command.example}\n"])
+        out.print(text, markup=False, width=min(WIDEST, out.width))
     return tyro.cli(
-        kind,
+        flags,
         prog=f"policy-inertia {words}",
-        description=description,
+        description="",  # it is above: tyro would not wrap it
         args=args,
         config=(
             tyro.conf.AvoidSubcommands,
@@ -75,5 +73,5 @@ def read_flags(kind: Any, args: Sequence[str], words: str, description: str) -> 
 
 
 def command_line() -> str:
-    """The command that is running, as a shell would read it."""
+    """Return the command that is running, as one would type it in a shell."""
     return shlex.join(["policy-inertia", *sys.argv[1:]])

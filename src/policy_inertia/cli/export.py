@@ -43,6 +43,7 @@ class Export(Command):
     """Number of episodes behind the figures of the card."""
 
     def run(self) -> None:
+        from policy_inertia.interop.model_card import model_card
         from policy_inertia.interop.onnx_out import export
         from policy_inertia.policies.policy import Policy
 
@@ -56,7 +57,7 @@ class Export(Command):
             return
         if not isinstance(policy, Policy):
             raise InputError(f"--card is for policies of this library, but {path} is a foreign zip")
-        for file in policy.model_card(self.card, episodes=self.episodes):
+        for file in model_card(policy, self.card, episodes=self.episodes):
             out.print(str(file), soft_wrap=True)
 
     def _load(self) -> Any:

@@ -14,110 +14,138 @@ from policy_inertia.cli.view import out
 if TYPE_CHECKING:
     from policy_inertia.study.plan import Run
 
+ENDED = ("done", "failed")
 
-def _news(figures: dict[str, Any]) -> str:
+
+def _latest(figures: dict[str, Any]) -> str:
+    """The newest evaluation in a few words; empty before the first one."""
+    from policy_inertia.metrics.measures import OSCILLATION, RETURN
+
     if "eval/return" not in figures:
         return ""
-    news = (
-        f"return {figures['eval/return']:.1f}  oscillation {figures['eval/oscillation_ratio']:.3f}"
-    )
-    turned = [
-        f"{figures[key]:.2f}" for key in figures if key.startswith("dial/oscillation_ratio_at_")
+    parts = [f"{m.label} {m.show(figures[f'eval/{m.name}'])}" for m in (RETURN, OSCILLATION)]
+    at_prices = [
+        f"{value:.2f}"
+        for name, value in figures.items()
+        if name.startswith("dial/oscillation_ratio_at_")
     ]
-    return f"{news}  dial {' / '.join(turned)}" if turned else news
+    if at_prices:
+        parts.append(f"dial {' / '.join(at_prices)}")
+    return "  ".join(parts)
 
 
-def _bars() -> Progress:
+def _bars(disable: bool = False) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
-        TextColumn("{task.fields[news]}"),
+        TextColumn("{task.fields[status]}"),
         TimeRemainingColumn(),
         console=out,
+        disable=disable,
     )
 
 
 @contextlib.contextmanager
-def counting(what: str, total: int, quiet: bool = False) -> Iterator[Callable[..., None]]:
-    """A bar for a few things that take seconds each; called with how many of how many are done.
+def counting(title: str, total: int, quiet: bool = False) -> Iterator[Callable[..., None]]:
+    """Show a bar for a few parts that take seconds each; with `quiet`, show nothing.
 
-    And with a word on the next one, if there is one to say.
+    Yields:
+        A function of the number of finished parts, the number of all parts and, if it has one,
+        the name of the next part.
     """
-    bars = _bars()
-    bars.disable = quiet
-    with bars:
-        task = bars.add_task(what, total=total, news="")
-        yield lambda i, n, news="": bars.update(task, completed=i, total=n, news=news)
+    with _bars(quiet or not out.is_terminal) as bars:
+        task = bars.add_task(title, total=total, status="")
+        yield lambda done, of, status="": bars.update(task, completed=done, total=of, status=status)
 
 
 @contextlib.contextmanager
 def training_progress(steps: int, quiet: bool) -> Iterator[Callable[..., None]]:
-    """A bar with steps/s, return and oscillation; or a line for each evaluation."""
-    last: dict[str, Any] = {}
+    """Show a bar with speed, return and oscillation; with `quiet`, a line for each evaluation.
+
+    Yields:
+        A function of the step, the newest figures and the steps per second.
+    """
+    shown: dict[str, Any] = {}
 
     def line(step: int, figures: dict[str, Any], speed: float) -> None:
-        nonlocal last
-        if figures is not last:  # a new evaluation
-            last = figures
-            text = f"step {step:>9,}  {_news(figures)}  {speed:,.0f} steps/s"
+        nonlocal shown
+        if figures is not shown:  # a new evaluation
+            shown = figures
+            text = f"step {step:>9,}  {_latest(figures)}  {speed:,.0f} steps/s"
             out.print(text, soft_wrap=True)
 
     if quiet or not out.is_terminal:
         yield line
         return
     with _bars() as bars:
-        task = bars.add_task("training", total=steps, news="compiling")
+        task = bars.add_task("training", total=steps, status="compiling")
 
         def bar(step: int, figures: dict[str, Any], speed: float) -> None:
-            news = f"{speed:,.0f} steps/s  {_news(figures)}"
-            bars.update(task, completed=min(step, steps), news=news)
+            status = f"{speed:,.0f} steps/s  {_latest(figures)}"
+            bars.update(task, completed=min(step, steps), status=status)
 
         yield bar
 
 
 @contextlib.contextmanager
 def study_progress(quiet: bool) -> Iterator[Callable[[Sequence[Run]], None]]:
-    """The whole study with its remaining time, and a row for each run under way; or lines."""
+    """Show a bar for the study and one for each run under way; with `quiet`, a line per run.
+
+    Yields:
+        A function of the study's runs; call it whenever one of them may have changed.
+    """
     if quiet or not out.is_terminal:
-        announced: set[tuple[Path, str]] = set()
-
-        def lines(runs: Sequence[Run]) -> None:
-            ended = sum(r.state in ("done", "failed") for r in runs)
-            for r in runs:
-                told = "failed once" if r.error and r.state == "waiting" else r.state
-                if (
-                    told not in ("waiting", "running")
-                    and r.tries
-                    and (r.path, told) not in announced
-                ):
-                    announced.add((r.path, told))
-                    text = _news(r.figures) if told == "done" else f"{told}: {r.error}"
-                    out.print(f"{ended}/{len(runs)}  {r.label}  {text}", soft_wrap=True)
-
-        yield lines
+        yield _StudyLines().update
         return
     with _bars() as bars:
-        whole = bars.add_task("all runs", total=1, news="")
-        rows: dict[Path, TaskID] = {}
+        yield _StudyBars(bars).update
 
-        def watch(runs: Sequence[Run]) -> None:
-            counts = {s: sum(r.state == s for r in runs) for s in ("done", "failed")}
-            failed = f", {counts['failed']} failed" if counts["failed"] else ""
-            bars.update(
-                whole,
-                total=sum(r.config.steps for r in runs),
-                completed=sum(
-                    r.config.steps if r.state in ("done", "failed") else r.step for r in runs
-                ),
-                news=f"{counts['done']} of {len(runs)} runs{failed}",
-            )
-            for r in runs:
-                if r.state == "running" and r.path not in rows:
-                    rows[r.path] = bars.add_task(r.label, total=r.config.steps, news="starting")
-                elif r.state != "running" and r.path in rows:
-                    bars.remove_task(rows.pop(r.path))
-                if r.path in rows and r.step:
-                    bars.update(rows[r.path], completed=r.step, news=_news(r.figures))
 
-        yield watch
+class _StudyLines:
+    """A line for each run that has ended or failed."""
+
+    def __init__(self) -> None:
+        self.printed: set[tuple[Path, str]] = set()
+
+    def update(self, runs: Sequence[Run]) -> None:
+        ended = sum(r.state in ENDED for r in runs)
+        for r in runs:
+            state = "failed once" if r.error and r.state == "waiting" else r.state
+            if state in ("waiting", "running") or not r.tries or (r.path, state) in self.printed:
+                continue
+            self.printed.add((r.path, state))
+            text = _latest(r.figures) if state == "done" else f"{state}: {r.error}"
+            out.print(f"{ended}/{len(runs)}  {r.label}  {text}", soft_wrap=True)
+
+
+class _StudyBars:
+    """A bar for the whole study, with its remaining time, and one for each run under way."""
+
+    def __init__(self, bars: Progress) -> None:
+        self.bars = bars
+        self.study = bars.add_task("all runs", total=1, status="")
+        self.running: dict[Path, TaskID] = {}
+
+    def update(self, runs: Sequence[Run]) -> None:
+        done, failed = (sum(r.state == state for r in runs) for state in ENDED)
+        self.bars.update(
+            self.study,
+            total=sum(r.config.steps for r in runs),
+            completed=sum(r.config.steps if r.state in ENDED else r.step for r in runs),
+            status=f"{done} of {len(runs)} runs" + (f", {failed} failed" if failed else ""),
+        )
+        for r in runs:
+            self._update_run(r)
+
+    def _update_run(self, r: Run) -> None:
+        if r.state != "running":
+            if r.path in self.running:
+                self.bars.remove_task(self.running.pop(r.path))
+            return
+        if r.path not in self.running:
+            task = self.bars.add_task(r.label, total=r.config.steps, status="starting")
+            self.running[r.path] = task
+        if r.step:
+            task = self.running[r.path]
+            self.bars.update(task, completed=r.step, status=_latest(r.figures))

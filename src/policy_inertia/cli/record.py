@@ -49,7 +49,7 @@ class Record(Command):
         from policy_inertia.evaluation.recording import record
 
         path = self.out or self.source.beside("recording.gif")
-        video.refuse_kind(path)
+        video.check_path(path)
         policy = self.source.load()
         env, kwargs = self.source.environment(policy)
         if self.hysteresis is not None:
@@ -69,7 +69,7 @@ class Record(Command):
             cut = ", cut there" if episode.cut else ""
             out.print(
                 f"episode {k}: return {episode.return_:.1f}, {episode.switches} switches in "
-                f"{len(episode.moments)} steps{cut}",
+                f"{len(episode.steps)} steps{cut}",
                 soft_wrap=True,
             )
         out.print(f"Recorded: {path}", soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from tyro.conf import arg
 
-from policy_inertia.cli.command import Command, help_page, read_flags
+from policy_inertia.cli.command import Command, read_flags
 from policy_inertia.cli.options import Assignments, EnvKwargs, RunOptions, assignments
 from policy_inertia.cli.progress import training_progress
 from policy_inertia.cli.view import out, show_figures, warn
@@ -72,7 +72,7 @@ class Train(Command):
             """Arguments of the environment that evaluation overrides."""
 
         prefix = f"train {words[0] if words else 'METHOD'} {env}"
-        parsed = read_flags(Flags, flags, prefix, help_page(HELP.format(what=what), cls))
+        parsed = read_flags(Flags, flags, cls, prefix, HELP.format(what=what))
         return cls(_with_env_kwargs(parsed), parsed.options)
 
     def run(self) -> None:

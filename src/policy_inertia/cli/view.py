@@ -21,12 +21,12 @@ err = Console(stderr=True, highlight=False)
 
 
 def complain(text: str, style: str = "") -> None:
-    """One sentence on stderr."""
+    """Print one sentence on stderr."""
     err.print(f"policy-inertia: {escape(text)}", style=style, soft_wrap=True)
 
 
 def warn(text: str) -> None:
-    """Something went otherwise than asked, and the command goes on."""
+    """Print a warning; the command continues."""
     complain(text, "yellow")
 
 
@@ -35,28 +35,30 @@ def show_figures(title: str, rows: Mapping[str, dict[str, Any]]) -> None:
     from policy_inertia.metrics.measures import select_measures
 
     measures = select_measures(rows.values(), "wide")
-    table = Table("", *(m.label for m in measures), title=title, title_justify="left")
+    table = Table("", *(m.label for m in measures))
     for label, figures in rows.items():
         table.add_row(label, *(m.show(figures.get(m.name)) for m in measures))
-    out.print(table)
+    show_titled(title, table)
 
 
 def show_calibration(title: str, table: Calibration) -> None:
-    """One line for each setting of a dial."""
-    told = any(row.crash_rate is not None for row in table.rows)
-    names = (table.setting_name, "oscillation", "return", "crashed" if told else "terminated")
-    shown = Table(title=title, title_justify="left")
-    for name in names:
+    """Print a table with a row for each setting of a dial, and the headline measures."""
+    from policy_inertia.metrics.measures import select_measures
+
+    measures = select_measures((row.figures for row in table.rows), "headline")
+    shown = Table()
+    for name in (table.setting_name, *(m.label for m in measures)):
         shown.add_column(name, justify="right")
     for row in table.rows:
-        failed = row.crash_rate if told else row.termination_rate
-        shown.add_row(
-            f"{row.setting:.3g}",
-            f"{row.oscillation_ratio:.3f}",
-            f"{row.mean_return:.2f}",
-            "" if failed is None else f"{failed:.2f}",
-        )
-    out.print(shown)
+        cells = [m.show(row.figures.get(m.name)) for m in measures]
+        shown.add_row(f"{row.setting:.3g}", *cells)
+    show_titled(title, shown)
+
+
+def show_titled(title: str, table: Table) -> None:
+    """Print a table under its title, which may be wider than the table."""
+    out.print(title, style="italic", soft_wrap=True, markup=False)
+    out.print(table)
 
 
 MOST_THRESHOLDS = 3  # of hysteresis that a table on the screen shows

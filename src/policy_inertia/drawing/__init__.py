@@ -1,1 +1,1 @@
-"""drawing."""
+"""Plots and videos: views of results that are already computed."""

@@ -8,12 +8,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from policy_inertia.metrics.calibration_table import Calibration, Row
+from policy_inertia.metrics.calibration_table import Calibration, Row
+from policy_inertia.metrics.measures import OSCILLATION, select_measures
 
 # Okabe and Ito's palette: distinct for colour-blind readers too; yellow and black come last
 COLOURS = ("#0072B2", "#E69F00", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
@@ -83,14 +83,13 @@ def _luminance(*rgb: float) -> float:
 
 def draw_dial(tables: dict[str, Calibration], title: str, path: Path) -> None:
     """Return, failures and the setting itself against the oscillation ratio, for each dial."""
-    told = all(row.crash_rate is not None for table in tables.values() for row in table.rows)
-    drawn: tuple[tuple[str, Callable[[Row], float]], ...] = (
-        ("return", lambda row: row.mean_return),
-        ("crash rate", lambda row: row.crash_rate or 0.0)
-        if told
-        else ("share of true ends", lambda row: row.termination_rate),
-        ("price of a switch, or threshold (log10)", lambda row: math.log10(row.setting)),
-    )
+    shown = select_measures([row.figures for t in tables.values() for row in t.rows], "headline")
+    drawn: list[tuple[str, Callable[[Row], float]]] = [
+        (m.label, lambda row, name=m.name: row.figures[name] or 0.0)  # type: ignore[misc]
+        for m in shown
+        if m is not OSCILLATION
+    ]
+    drawn.append(("price of a switch, or threshold (log10)", lambda row: math.log10(row.setting)))
     panels = []
     for label, figure in drawn:
         lines, names = [], []

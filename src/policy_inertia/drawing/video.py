@@ -1,29 +1,33 @@
-"""A recording as a GIF or MP4: the frame, and under it the strip of actions and mu."""
+"""Draw a recording as a GIF or MP4: the env's frame, and below it the actions and mu over time."""
 
 from __future__ import annotations
 
 import io
 import warnings
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from policy_inertia.drawing.plots import COLOURS
+from policy_inertia.drawing.plots import COLOURS, INK
 from policy_inertia.errors import InputError
-from policy_inertia.evaluation.recording import Moment, Recording
+from policy_inertia.evaluation.recording import RecordedStep, Recording
 from policy_inertia.storage import cannot_write
 
 KINDS = (".gif", ".mp4")
-WINDOW = 60  # steps that the strip shows at most
-SIZE = (480, 112)  # of what stands under a frame
-MARGIN, ROW = 10, 18
-PAPER, INK, FAINT, RED = "#ffffff", "#1B1F24", "#8b949e", "#D55E00"
+WINDOW = 60  # most steps that the strip of actions shows
+WIDTH, PANEL = 480, 112  # pixels: width of a picture, height of the panel below the frame
+MARGIN, ROW, PLOT = 10, 18, 34  # pixels: at the sides, height of the strip, height of mu's plot
+PAPER, FAINT, RULE, RED = "#ffffff", "#8b949e", "#d0d7de", "#D55E00"
 
 
-def refuse_kind(path: Path) -> None:
-    """Say before anything is recorded that it could not be written."""
+def check_path(path: Path) -> None:
+    """Raise an `InputError` if no recording can be written to this path.
+
+    Call it before recording, which takes time.
+    """
     if path.suffix.lower() not in KINDS:
         raise InputError(f"{path}: a recording is written as .gif or .mp4")
     if path.suffix.lower() == ".mp4":
@@ -36,8 +40,17 @@ def refuse_kind(path: Path) -> None:
 
 
 def write(recordings: Sequence[Recording], path: Path, speed: float = 10) -> None:
-    """Write the episodes one after the other, with `speed` steps a second."""
-    refuse_kind(path)
+    """Write the episodes one after the other into one file.
+
+    Args:
+        recordings: Episodes with frames.
+        path: Ends with .gif or .mp4.
+        speed: Steps per second.
+
+    Raises:
+        InputError: The file cannot be written, or the recordings have no frames.
+    """
+    check_path(path)
     if not speed > 0:
         raise InputError(f"speed is {speed}: show more than 0 steps a second")
     images = [image for recording in recordings for image in draw(recording)]
@@ -49,13 +62,13 @@ def write(recordings: Sequence[Recording], path: Path, speed: float = 10) -> Non
 
 
 def _gif(images: list[Image.Image], path: Path, speed: float) -> None:
-    # one palette for all: smaller, and colours do not flicker
+    # one palette for all images: the file is smaller, and the colours do not flicker
     palette = _mosaic(images).quantize(256)
-    few = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
-    few[0].save(
+    reduced = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    reduced[0].save(
         path,
         save_all=True,
-        append_images=few[1:],
+        append_images=reduced[1:],
         duration=max(20, round(1000 / speed)),
         loop=0,
         optimize=False,
@@ -63,8 +76,9 @@ def _gif(images: list[Image.Image], path: Path, speed: float) -> None:
 
 
 def _mosaic(images: list[Image.Image]) -> Image.Image:
-    chosen = images[:: max(1, len(images) // 8)]
-    return Image.fromarray(np.concatenate([np.asarray(image) for image in chosen]))
+    """A few of the images in one, for a palette that fits all."""
+    sample = images[:: max(1, len(images) // 8)]
+    return Image.fromarray(np.concatenate([np.asarray(image) for image in sample]))
 
 
 def _mp4(images: list[Image.Image], path: Path, speed: float) -> None:
@@ -74,7 +88,7 @@ def _mp4(images: list[Image.Image], path: Path, speed: float) -> None:
         str(path), images[0].size, fps=speed, macro_block_size=2, output_params=["-bitexact"]
     )
     with warnings.catch_warnings():
-        # JAX warns of forks; this one runs another program at once
+        # JAX warns about forks; this fork starts another program at once, so it is safe
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
         writer.send(None)
     for image in images:
@@ -83,11 +97,13 @@ def _mp4(images: list[Image.Image], path: Path, speed: float) -> None:
 
 
 def draw(recording: Recording) -> Iterator[Image.Image]:
-    """A picture for each step, and one of the end."""
-    moments = recording.moments
-    for t, moment in enumerate(moments):
-        yield _picture(recording, t, _open(moment.frame))
-    yield _picture(recording, len(moments) - 1, _open(recording.last), over=True)
+    """Draw a picture of each step, and one of the end."""
+    returns = list(accumulate(step.reward for step in recording.steps))
+    for t, step in enumerate(recording.steps):
+        yield _picture(recording, t, _open(step.frame), _headline(recording, step, t), returns[t])
+    t = len(recording.steps) - 1
+    headline = f"{_headline(recording, recording.steps[t], t)}  (end)"
+    yield _picture(recording, t, _open(recording.last), headline, returns[t])
 
 
 def _open(frame: bytes | None) -> Image.Image:
@@ -96,49 +112,64 @@ def _open(frame: bytes | None) -> Image.Image:
     return Image.open(io.BytesIO(frame)).convert("RGB")
 
 
-def _picture(recording: Recording, t: int, frame: Image.Image, over: bool = False) -> Image.Image:
-    width, under = SIZE
-    height = round(frame.height * width / frame.width / 2) * 2  # MP4 wants even numbers
-    picture = Image.new("RGB", (width, height + under), PAPER)
-    picture.paste(frame.resize((width, height)))
+def _headline(recording: Recording, step: RecordedStep, t: int) -> str:
+    verb = "begin with" if step.first else "switch to" if step.switched else "hold"
+    text = f"{recording.label}  step {t}  {verb} {recording.actions[step.action]}"
+    if recording.nested and not step.first:
+        text += f"  mu {step.mu:.2f}"
+    return text
+
+
+def _picture(
+    recording: Recording, t: int, frame: Image.Image, headline: str, return_: float
+) -> Image.Image:
+    """Draw step t: its frame, a headline, the actions around it, mu and the names of actions."""
+    height = round(frame.height * WIDTH / frame.width / 2) * 2  # MP4 needs even numbers
+    picture = Image.new("RGB", (WIDTH, height + PANEL), PAPER)
+    picture.paste(frame.resize((WIDTH, height)))
     pen = ImageDraw.Draw(picture)
     font, small = ImageFont.load_default(13), ImageFont.load_default(11)
-    now = recording.moments[t]
-    reward = sum(m.reward for m in recording.moments[: t + 1])
     top = height + 6
-    pen.text((MARGIN, top), _words(recording, now, t, over), INK, font)
-    text = f"return {reward:.1f}"
-    pen.text((width - MARGIN - pen.textlength(text, font), top), text, INK, font)
-    window = min(WINDOW, len(recording.moments))
-    first = max(0, min(t - window // 2, len(recording.moments) - window))
-    shown = recording.moments[first : first + window]
-    wide = (width - 2 * MARGIN) / window
+    pen.text((MARGIN, top), headline, INK, font)
+    text = f"return {return_:.1f}"
+    pen.text((WIDTH - MARGIN - pen.textlength(text, font), top), text, INK, font)
+
+    window = min(WINDOW, len(recording.steps))
+    first = max(0, min(t - window // 2, len(recording.steps) - window))
+    shown = recording.steps[first : first + window]
+    step_width = (WIDTH - 2 * MARGIN) / window
     top += 20
-    for k, moment in enumerate(shown):
-        x = MARGIN + k * wide
-        place = (x, top, x + wide - 1, top + ROW)
-        pen.rectangle(place, COLOURS[moment.action % len(COLOURS)])
-    bottom = top + ROW + 44
+    for k, step in enumerate(shown):
+        x = MARGIN + k * step_width
+        colour = COLOURS[step.action % len(COLOURS)]
+        pen.rectangle((x, top, x + step_width - 1, top + ROW), colour)
+    bottom = top + ROW + 3
     if recording.nested:
-        tall = 34
-        pen.line((MARGIN, bottom - tall / 2, width - MARGIN, bottom - tall / 2), "#d0d7de")
-        line = [(MARGIN + (k + 0.5) * wide, bottom - tall * m.mu) for k, m in enumerate(shown)]
-        pen.line(line, RED, 2)
-        pen.text((MARGIN, bottom - tall - 1), "mu", FAINT, small)
-    left = float(MARGIN)
-    for k, name in enumerate(recording.actions):
-        edge = height + under - 18
-        pen.rectangle((left, edge, left + 10, edge + 10), COLOURS[k % len(COLOURS)])
-        pen.text((left + 14, edge - 2), name, FAINT, small)
-        left += 26 + pen.textlength(name, small)
-    x = MARGIN + (t - first + 0.5) * wide
-    pen.line((x, top - 3, x, bottom if recording.nested else top + ROW + 3), INK, 2)
+        bottom = top + ROW + 44
+        _draw_mu(pen, shown, bottom, step_width, small)
+    _draw_names(pen, recording.actions, height + PANEL - 18, small)
+    now = MARGIN + (t - first + 0.5) * step_width
+    pen.line((now, top - 3, now, bottom), INK, 2)
     return picture
 
 
-def _words(recording: Recording, now: Moment, t: int, over: bool) -> str:
-    did = "switch to" if now.switched else "hold" if now.previous >= 0 else "begin with"
-    words = f"{recording.label}  step {t}  {did} {recording.actions[now.action]}"
-    if recording.nested and now.previous >= 0:
-        words += f"  mu {now.mu:.2f}"
-    return words + ("  (end)" if over else "")
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+
+
+def _draw_mu(
+    pen: ImageDraw.ImageDraw, shown: list[RecordedStep], bottom: int, step_width: float, font: Font
+) -> None:
+    """Draw mu as a curve from 0 (bottom) to 1, with a line at 0.5."""
+    pen.line((MARGIN, bottom - PLOT / 2, WIDTH - MARGIN, bottom - PLOT / 2), RULE)
+    points = [(MARGIN + (k + 0.5) * step_width, bottom - PLOT * s.mu) for k, s in enumerate(shown)]
+    pen.line(points, RED, 2)
+    pen.text((MARGIN, bottom - PLOT - 1), "mu", FAINT, font)
+
+
+def _draw_names(pen: ImageDraw.ImageDraw, names: tuple[str, ...], top: int, font: Font) -> None:
+    """Draw the colour and the name of each action in one row."""
+    left = float(MARGIN)
+    for k, name in enumerate(names):
+        pen.rectangle((left, top, left + 10, top + 10), COLOURS[k % len(COLOURS)])
+        pen.text((left + 14, top - 2), name, FAINT, font)
+        left += 26 + pen.textlength(name, font)

@@ -1,1 +1,1 @@
-"""evaluation."""
+"""Run policies for whole episodes: to measure them, or to look at them."""

@@ -1,33 +1,24 @@
-"""From a policy to finished episodes, and from those to figures."""
+"""Run a policy for whole episodes."""
 
 from __future__ import annotations
 
-from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from policy_inertia.actions.space import select
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import EnvLike, Envs, episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.episodes import Episode
 from policy_inertia.metrics.measures import Evaluation
 from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.protocol import Predictor
 
-LONGEST = 100_000  # steps of an episode; one that goes on has no time limit
-AT_ONCE = 10_000_000  # numbers of observations that a controller is asked about together
-
-
-class Predictor(Protocol):
-    """Anything that acts as Stable-Baselines3's policies do."""
-
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: Any = None,
-        deterministic: bool = False,
-    ) -> tuple[np.ndarray, Any]: ...
+MOST_ENVS = 20  # that run side by side
+MOST_STEPS = 100_000  # of one episode; an env that goes on has no time limit
+MOST_NUMBERS = 10_000_000  # in the observations of one batch for the controller, to bound memory
+POLICY_STREAM = 2**31  # the seed of a policy's sampling; no episode has this number
 
 
 def evaluate(
@@ -38,71 +29,48 @@ def evaluate(
     deterministic: bool = False,
     env_kwargs: dict[str, Any] | None = None,
 ) -> Evaluation:
-    """Run whole episodes, the k-th from the k-th seed that `seed` gives; always the same ones.
+    """Run whole episodes, always the same ones for the same `seed`.
 
-    The episodes are handed to the envs in order and each is run to its end, so short episodes are
-    not favoured. The paper evaluates with sampled actions; `deterministic` takes the best ones. Our
-    own policies and cores draw from a generator that `seed` gives too; seed others yourself.
-    `env_kwargs` are the env's own arguments.
+    The envs take the episodes in order, and each episode runs to its end, so that short episodes
+    are not favoured.
+
+    Args:
+        policy: Anything with Stable-Baselines3's `predict`. If it has a method `seed`, its sampling
+            is seeded too; seed other policies yourself.
+        env: A Gymnasium id, a function that makes an env, or open envs.
+        episodes: Number of episodes.
+        seed: The k-th episode starts from the k-th seed that this seed gives.
+        deterministic: Take the most probable actions. The paper samples them.
+        env_kwargs: Arguments of the env.
+
+    Raises:
+        InputError: `episodes` is below 1, or an episode does not end.
     """
     if episodes < 1:
         raise InputError(f"episodes is {episodes}: evaluate at least one")
-    number = count()
-    handed: dict[tuple[int, int], int] = {}
-
-    def seed_of(i: int, k: int) -> int:
-        handed[i, k] = next(number)
-        return episode_seed(seed, handed[i, k])
-
+    queue = _EpisodeQueue(seed)
     if isinstance(env, Envs):
-        envs = env
-        envs.restart(seed_of)
-    else:
-        envs = Envs(env, min(episodes, 20), seed_of, env_kwargs)
-    if callable(reseed := getattr(policy, "seed", None)):
-        reseed(episode_seed(seed, 2**31))
-
-    finished: dict[int, Episode] = {}
-    reward = np.zeros(envs.n)
-    state, previous = None, np.full(envs.n, -1)
-    said = _Said(policy, envs.spaces)
-    while len(finished) < episodes:
-        numbers = np.array([handed[key] for key in enumerate(envs.episode.tolist())])
-        asked = numbers < episodes  # the envs that are done go on with episodes that do not count
-        said.about(envs.obs[asked], previous[asked])
-        taken = list(envs.actions)  # before a reset renews them
-        if max(map(len, taken)) >= LONGEST:
-            raise InputError(
-                f"an episode of {envs.name} has not ended after {LONGEST:,} steps: give the env a "
-                "time limit, such as --env-kwargs max_episode_steps=1000"
-            )
-        observation = envs.spaces.decode(envs.obs)
-        actions, state = policy.predict(observation, state, previous < 0, deterministic)
-        actions = np.asarray(actions) - envs.spaces.discrete.first
-        step = envs.step(actions)
-        reward += step.reward
-        for i in np.flatnonzero(step.done & asked).tolist():
-            crashed = _crashed(step.info, i)
-            finished[int(numbers[i])] = Episode(
-                float(reward[i]), np.array(taken[i]), bool(step.terminated[i]), crashed
-            )
-        reward[step.done] = 0
-        previous = np.where(step.done, -1, actions)
-    if envs is not env:
+        env.restart(queue.seed_of)
+        seed_policy(policy, seed)
+        return _run(policy, env, queue, episodes, deterministic)
+    envs = Envs(env, min(episodes, MOST_ENVS), queue.seed_of, env_kwargs)
+    try:
+        seed_policy(policy, seed)
+        return _run(policy, envs, queue, episodes, deterministic)
+    finally:
         envs.close()
-    return Evaluation([finished[k] for k in range(episodes)], *said.all())
 
 
-def both_ways(
+def sampled_and_greedy(
     policy: Policy,
     env: EnvLike | Envs,
     episodes: int,
     seed: int,
     env_kwargs: dict[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """`evaluate`'s figures with sampled actions, as the paper has it, and with greedy ones.
+    """Return the figures with sampled actions, as in the paper, and with greedy actions.
 
-    A policy that is always certain does the same in both, so it is evaluated once.
+    A deterministic policy does the same in both, so it is evaluated once.
     """
     greedy = evaluate(policy, env, episodes, seed, True, env_kwargs).summary()
     if policy.deterministic:
@@ -111,47 +79,110 @@ def both_ways(
     return {"sampled": sampled, "greedy": greedy}
 
 
+def seed_policy(policy: Predictor, seed: int) -> None:
+    """Seed the sampling of a policy that has a method `seed`."""
+    if callable(reseed := getattr(policy, "seed", None)):
+        reseed(episode_seed(seed, POLICY_STREAM))
+
+
+class _EpisodeQueue:
+    """Numbers the episodes in the order in which the envs start them."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._numbers: dict[tuple[int, int], int] = {}
+
+    def seed_of(self, i: int, k: int) -> int:
+        """Give env i's k-th episode the next number, and return the seed of that number."""
+        number = self._numbers[i, k] = len(self._numbers)
+        return episode_seed(self._seed, number)
+
+    def running(self, envs: Envs) -> np.ndarray:
+        """The number of the episode that each env is in."""
+        return np.array([self._numbers[key] for key in enumerate(envs.episode.tolist())])
+
+
+def _run(
+    policy: Predictor, envs: Envs, queue: _EpisodeQueue, episodes: int, deterministic: bool
+) -> Evaluation:
+    space = envs.spaces.actions
+    finished: dict[int, Episode] = {}
+    returns = np.zeros(envs.n)
+    state, previous = None, space.null(envs.n)
+    log = _ControllerLog(policy, envs.spaces)
+    while len(finished) < episodes:
+        numbers = queue.running(envs)
+        counted = numbers < episodes  # an idle env runs episodes that do not count
+        log.add(envs.obs[counted], previous[counted])
+        taken = list(envs.actions)  # a reset puts new lists in place
+        if max(map(len, taken)) >= MOST_STEPS:
+            raise InputError(
+                f"an episode of {envs.name} has not ended after {MOST_STEPS:,} steps: give the env "
+                "a time limit, such as --env-kwargs max_episode_steps=1000"
+            )
+        observation = envs.spaces.decode(envs.obs)
+        chosen, state = policy.predict(observation, state, space.is_null(previous), deterministic)
+        actions = space.from_env(chosen)
+        step = envs.step(actions)
+        returns += step.reward
+        for i in np.flatnonzero(step.done & counted).tolist():
+            finished[int(numbers[i])] = Episode(
+                float(returns[i]),
+                np.array(taken[i]),
+                bool(step.terminated[i]),
+                _crashed(step.info, i),
+                space,
+            )
+        returns[step.done] = 0
+        previous = select(step.done, space.null(envs.n), actions)
+    return Evaluation([finished[k] for k in range(episodes)], *log.values())
+
+
 def _crashed(info: dict[str, Any], i: int) -> bool | None:
-    """Whether env i's episode ended in a crash, where the env says so in its info."""
+    """Whether env i's episode ended in a crash; None if the env does not report it."""
     if "crashed" not in info or not info.get("_crashed", np.ones(i + 1, bool))[i]:
         return None
     return bool(info["crashed"][i])
 
 
-class _Said:
-    """What a controller says on the way: asked of many steps at once, and of not too many."""
+class _ControllerLog:
+    """The controller's inertia at every step that has a previous action.
+
+    Steps are collected and computed together, since one large batch is faster than many small ones.
+    """
 
     def __init__(self, policy: Predictor, spaces: Spaces) -> None:
-        self.policy = policy if isinstance(policy, Policy) and policy.nested else None
-        self.spaces = spaces
-        self.steps: list[tuple[np.ndarray, np.ndarray]] = []
-        self.numbers = 0
-        self.found: list[tuple[np.ndarray, np.ndarray]] = []
+        self._policy = policy if isinstance(policy, Policy) and policy.nested else None
+        self._spaces = spaces
+        self._steps: list[tuple[np.ndarray, np.ndarray]] = []
+        self._numbers = 0  # in the collected observations
+        self._computed: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def about(self, obs: np.ndarray, previous: np.ndarray) -> None:
-        """One step of some envs; without a previous action there is nothing to say."""
-        if self.policy is None:
+    def add(self, obs: np.ndarray, previous: np.ndarray) -> None:
+        """Add one step of some envs; a step without a previous action is left out."""
+        if self._policy is None:
             return
-        self.steps.append((obs[previous >= 0], previous[previous >= 0]))
-        self.numbers += obs.size
-        if self.numbers > AT_ONCE:
-            self._ask()
+        known = ~self._spaces.actions.is_null(previous)
+        self._steps.append((obs[known], previous[known]))
+        self._numbers += obs.size
+        if self._numbers > MOST_NUMBERS:
+            self._compute()
 
-    def _ask(self) -> None:
-        assert self.policy is not None
-        obs, previous = (np.concatenate(part) for part in zip(*self.steps, strict=True))
-        self.steps, self.numbers = [], 0
-        if self.policy.spaces != self.spaces:  # it adds something to the observations
-            obs = self.policy.spaces.encode(self.spaces.decode(obs))
-        acting = self.policy.acting(obs, previous)
+    def _compute(self) -> None:
+        assert self._policy is not None
+        obs, previous = (np.concatenate(part) for part in zip(*self._steps, strict=True))
+        self._steps, self._numbers = [], 0
+        if self._policy.spaces != self._spaces:  # a core's outputs follow the observations
+            obs = self._policy.spaces.encode(self._spaces.decode(obs))
+        acting = self._policy.acting(obs, previous)
         gap = acting.core.probability(previous) - acting.policy.probability(previous)
-        self.found.append((acting.mu, gap))
+        self._computed.append((acting.mu, gap))
 
-    def all(self) -> tuple[np.ndarray, np.ndarray]:
-        """mu, and mixed minus core switch probability, at every step with a previous action."""
-        if self.steps:
-            self._ask()
-        if not self.found:
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """mu, and the probability of a switch, mixed policy minus core; one value per step."""
+        if self._steps:
+            self._compute()
+        if not self._computed:
             return np.zeros(0), np.zeros(0)
-        mu, gap = (np.concatenate(part) for part in zip(*self.found, strict=True))
+        mu, gap = (np.concatenate(part) for part in zip(*self._computed, strict=True))
         return mu, gap

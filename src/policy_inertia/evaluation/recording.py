@@ -1,6 +1,6 @@
-"""Episodes to look at: what was seen, what the policy said of it, and what it did.
+"""Record episodes to look at: frames, actions, and the policy's probabilities at each step.
 
-Drawing them is left to `video` and to the report's inspector.
+`drawing/video.py` and the report's inspector draw them.
 """
 
 from __future__ import annotations
@@ -18,38 +18,58 @@ from PIL import Image
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import EnvLike, episode_seed, make_env, name_of
 from policy_inertia.errors import InputError
-from policy_inertia.evaluation.evaluate import Predictor
+from policy_inertia.evaluation.evaluate import seed_policy
 from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.protocol import Predictor
 
-WIDTH = 640  # frames are kept no wider than this
-LIMIT = 1_000
+WIDTH = 640  # wider frames are scaled down to this
+LIMIT = 1_000  # steps of an episode
 
 
 @dataclass(frozen=True)
-class Moment:
-    """One step. Distributions are over actions; None for a policy that does not tell them."""
+class RecordedStep:
+    """One step of an episode.
 
-    frame: bytes | None  # what there was to see before acting, as PNG
-    previous: int  # -1 at the start
-    action: int  # counted from 0, as `previous`
+    Attributes:
+        frame: The env before the action, as PNG; None without frames.
+        previous: The previous action, as the library counts it; the null action at the start.
+        action: The action that was taken.
+        reward: The reward of this step.
+        mu: The controller's inertia; 0 without a controller.
+        core: The core's probabilities of the actions; None for a policy of another library.
+        mixed: The policy's probabilities of the actions; None for a policy of another library.
+        first: Whether the step starts the episode.
+        switched: Whether the action differs from the previous one.
+    """
+
+    frame: bytes | None
+    previous: Any
+    action: Any
     reward: float
-    mu: float
-    core: np.ndarray | None
-    mixed: np.ndarray | None
-
-    @property
-    def switched(self) -> bool:
-        return self.previous not in (-1, self.action)
-
-    @property
-    def controller_holds(self) -> bool:
-        """The paper's solid arrow."""
-        return self.mu >= 0.5
+    mu: float = 0.0
+    core: np.ndarray | None = None
+    mixed: np.ndarray | None = None
+    first: bool = False
+    switched: bool = False
 
 
 @dataclass(frozen=True)
 class Recording:
-    """One episode. `last` is what there was to see in the end; `cut` if the limit came before."""
+    """One recorded episode.
+
+    Attributes:
+        label: Name of the policy.
+        env: Name of the env.
+        seed: Seed of the episode.
+        greedy: Whether the most probable actions were taken.
+        nested: Whether the policy has a controller.
+        actions: Names of the actions; empty if they are not a finite list.
+        steps: The steps in their order.
+        last: The env after the last action, as PNG; None without frames.
+        terminated: Whether the env ended the episode.
+        crashed: Whether the episode ended in a crash; None if the env does not report it.
+        cut: Whether the recording stopped at its limit, before the episode ended.
+    """
 
     label: str
     env: str
@@ -57,7 +77,7 @@ class Recording:
     greedy: bool
     nested: bool
     actions: tuple[str, ...]
-    moments: list[Moment]
+    steps: list[RecordedStep]
     last: bytes | None
     terminated: bool
     crashed: bool | None
@@ -65,11 +85,13 @@ class Recording:
 
     @property
     def return_(self) -> float:
-        return sum(m.reward for m in self.moments)
+        """Undiscounted sum of the rewards."""
+        return sum(step.reward for step in self.steps)
 
     @property
     def switches(self) -> int:
-        return sum(m.switched for m in self.moments)
+        """The number of steps whose action differs from the one before."""
+        return sum(step.switched for step in self.steps)
 
 
 def record(
@@ -83,93 +105,126 @@ def record(
     frames: bool = True,
     env_kwargs: dict[str, Any] | None = None,
 ) -> list[Recording]:
-    """Run episodes one after the other and keep all of them to look at.
+    """Run episodes one after the other, and return them with every step.
 
-    They begin as those of `evaluate` with the same `seed`: the k-th from the k-th seed. `env` is an
-    id, or a function that makes an env with `render_mode="rgb_array"`. An episode ends after
-    `limit` steps at the latest. Without `frames` nothing is rendered. `env_kwargs` are the env's
-    own arguments.
+    Args:
+        policy: Anything with Stable-Baselines3's `predict`.
+        env: A Gymnasium id, or a function that makes an env with `render_mode="rgb_array"`.
+        episodes: Number of episodes.
+        seed: The episodes start from the same seeds as those of `evaluate`.
+        deterministic: Take the most probable actions instead of sampling.
+        label: Name of the policy; its method by default.
+        limit: Largest number of steps of an episode.
+        frames: Whether to render the env at each step.
+        env_kwargs: Arguments of the env.
+
+    Raises:
+        InputError: `episodes` or `limit` is below 1, or the env cannot be rendered.
     """
     if episodes < 1 or limit < 1:
         raise InputError(f"episodes is {episodes} and limit {limit}: record at least one step")
-    made = _make(env, frames, env_kwargs or {})
+    opened = _make(env, frames, env_kwargs or {})
     try:
-        spaces = Spaces.of(made.observation_space, made.action_space, name_of(env))
-        if isinstance(policy, Policy):
-            policy.seed(episode_seed(seed, 2**31))
-        about = {
+        spaces = Spaces.of(opened.observation_space, opened.action_space, name_of(env))
+        seed_policy(policy, seed)
+        description = {
             "label": label or getattr(policy, "method", "policy"),
             "env": name_of(env),
             "greedy": deterministic,
             "nested": isinstance(policy, Policy) and policy.nested,
-            "actions": action_names(made),
+            "actions": action_names(opened),
         }
         return [
-            _episode(policy, made, spaces.discrete.first, limit, frames, seed=s, **about)
+            _episode(policy, opened, spaces, limit, frames, {**description, "seed": s})
             for s in (episode_seed(seed, k) for k in range(episodes))
         ]
     finally:
-        made.close()
+        opened.close()
 
 
 def _episode(
-    policy: Predictor, made: gym.Env, first: int, limit: int, frames: bool, **about: Any
+    policy: Predictor,
+    env: gym.Env,
+    spaces: Spaces,
+    limit: int,
+    frames: bool,
+    description: dict[str, Any],
 ) -> Recording:
-    ours = policy if isinstance(policy, Policy) else None
-    obs, info = made.reset(seed=about["seed"])
-    state, previous, moments = None, -1, list[Moment]()
+    space = spaces.actions
+    own = policy if isinstance(policy, Policy) else None
+    obs, info = env.reset(seed=description["seed"])
+    state, previous, steps = None, space.null(1), list[RecordedStep]()
     terminated = truncated = False
-    while not (terminated or truncated) and len(moments) < limit:
-        frame = _frame(made) if frames else None
-        start = np.array([previous < 0])
-        raw, state = policy.predict(np.asarray(obs)[None], state, start, about["greedy"])
-        action = int(np.asarray(raw).reshape(-1)[0]) - first
-        mu, core, mixed = 0.0, None, None
-        if ours is not None:
-            mu = float(ours.inertia(obs, previous))
-            core, mixed = ours.core_probabilities(obs), ours.probabilities(obs, previous)
-        obs, reward, terminated, truncated, info = made.step(action + first)
-        moments.append(Moment(frame, previous, action, float(reward), mu, core, mixed))
+    while not (terminated or truncated) and len(steps) < limit:
+        frame = _frame(env) if frames else None
+        first = bool(space.is_null(previous)[0])
+        batch, start = np.asarray(obs)[None], np.array([first])
+        chosen, state = policy.predict(batch, state, start, description["greedy"])
+        action = space.from_env(np.reshape(chosen, (1, *space.shape)))
+        outputs = _outputs(own, obs, previous[0]) if own else {}
+        obs, reward, terminated, truncated, info = env.step(space.to_vector_env(action)[0])
+        switched = not first and not bool(space.equal(action, previous)[0])
+        steps.append(
+            RecordedStep(
+                frame,
+                previous[0].tolist(),
+                action[0].tolist(),
+                float(reward),
+                **outputs,
+                first=first,
+                switched=switched,
+            )
+        )
         previous = action
     return Recording(
-        **about,
-        moments=moments,
-        last=_frame(made) if frames else None,
+        **description,
+        steps=steps,
+        last=_frame(env) if frames else None,
         terminated=bool(terminated),
         crashed=bool(info["crashed"]) if "crashed" in info else None,
         cut=not (terminated or truncated),
     )
 
 
+def _outputs(policy: Policy, obs: Any, previous: Any) -> dict[str, Any]:
+    """The policy's inertia and probabilities at one step."""
+    return {
+        "mu": float(policy.inertia(obs, previous)),
+        "core": policy.core_probabilities(obs),
+        "mixed": policy.probabilities(obs, previous),
+    }
+
+
 def _make(env: EnvLike, frames: bool, kwargs: dict[str, Any]) -> gym.Env:
     if not frames or not isinstance(env, str):
-        made = make_env(env, kwargs)
+        opened = make_env(env, kwargs)
     else:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Gymnasium's, of what is refused below
-            made = make_env(env, kwargs | {"render_mode": "rgb_array"})
-    offered = made.metadata.get("render_modes", [])
-    if frames and (made.render_mode != "rgb_array" or "rgb_array" not in offered):
-        made.close()
+            warnings.simplefilter("ignore")  # Gymnasium warns of what is refused below
+            opened = make_env(env, kwargs | {"render_mode": "rgb_array"})
+    modes = opened.metadata.get("render_modes", [])
+    if frames and (opened.render_mode != "rgb_array" or "rgb_array" not in modes):
+        opened.close()
         raise InputError(
-            f"{name_of(env)} gives no frames (render_mode={made.render_mode!r}, it offers "
-            f"{offered}): recording needs an env made with render_mode='rgb_array'"
+            f"{name_of(env)} gives no frames (render_mode={opened.render_mode!r}, it offers "
+            f"{modes}): recording needs an env made with render_mode='rgb_array'"
         )
-    return made
+    return opened
 
 
 def _frame(env: gym.Env) -> bytes:
     try:
-        seen: Any = env.render()
-    except Exception as error:  # whatever somebody's env may raise: a missing library, no window
-        why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{env.spec.id if env.spec else env} cannot be rendered: {why}") from error
-    if not isinstance(seen, np.ndarray) or seen.ndim != 3 or seen.dtype != np.uint8:
+        rendered: Any = env.render()
+    except Exception as error:  # an env may raise anything: a missing library, no window
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        name = env.spec.id if env.spec else env
+        raise InputError(f"{name} cannot be rendered: {reason}") from error
+    if not isinstance(rendered, np.ndarray) or rendered.ndim != 3 or rendered.dtype != np.uint8:
         raise InputError(
-            f"render() gave {type(seen).__name__}: with render_mode='rgb_array' it must give an "
-            "image as height x width x 3 bytes"
+            f"render() gave {type(rendered).__name__}: with render_mode='rgb_array' it must give "
+            "an image as height x width x 3 bytes"
         )
-    image = Image.fromarray(seen[:, :, :3])
+    image = Image.fromarray(rendered[:, :, :3])
     if image.width > WIDTH:
         image = image.resize((WIDTH, round(image.height * WIDTH / image.width)))
     data = io.BytesIO()
@@ -178,16 +233,17 @@ def _frame(env: gym.Env) -> bytes:
 
 
 def action_names(env: gym.Env) -> tuple[str, ...]:
-    """What the env calls its actions, else their numbers."""
+    """Return the env's names of its actions, or their numbers; nothing without a finite list."""
+    if not isinstance(env.action_space, gym.spaces.Discrete):
+        return ()
     inner: Any = env.unwrapped
-    n = int(getattr(env.action_space, "n"))  # noqa: B009 - Spaces has checked that it is there
-    first = int(getattr(env.action_space, "start", 0))
-    found: Sequence[Any] = ()
+    known: Sequence[Any] = ()
     if hasattr(inner, "action_names"):
-        found = inner.action_names() if callable(inner.action_names) else inner.action_names
+        known = inner.action_names() if callable(inner.action_names) else inner.action_names
     elif hasattr(inner, "get_action_meanings"):  # ALE
-        found = inner.get_action_meanings()
+        known = inner.get_action_meanings()
     elif isinstance(getattr(getattr(inner, "action_type", None), "actions", None), dict):
-        found = list(inner.action_type.actions.values())  # highway-env
-    names = tuple(str(name).removeprefix("LANE_") for name in found)
+        known = list(inner.action_type.actions.values())  # highway-env
+    names = tuple(str(name).removeprefix("LANE_") for name in known)
+    n, first = int(env.action_space.n), int(env.action_space.start)
     return names if len(names) == n else tuple(str(first + k) for k in range(n))

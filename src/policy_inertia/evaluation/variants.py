@@ -28,10 +28,10 @@ def variants(
     A nested policy is followed by its core alone.
 
     Args:
-        policy: the policy to vary.
-        thresholds: thresholds of a hysteresis filter, each sampled and greedy.
-        prices: prices of switching, for a dial.
-        budgets: largest shares of steps with a switch; `policy` then needs a calibration table.
+        policy: The policy to vary.
+        thresholds: Thresholds of a hysteresis filter, each sampled and greedy.
+        prices: Prices of switching, for a dial.
+        budgets: Largest shares of steps with a switch; `policy` then needs a calibration table.
     """
     rows = [Variant("sampled", policy, False), Variant("greedy", policy, True)]
     if policy.nested:

@@ -1,6 +1,7 @@
-"""What a policy does at each setting of its dial, as a table, and what keeps a budget by it.
+"""A calibration: what a policy does at each setting, and which setting keeps a budget.
 
-`policy.calibrate` measures it (sweep.py); nothing here knows of policies or envs.
+A policy holds its calibration. `calibration/sweep.py` measures one; nothing here knows policies or
+envs.
 """
 
 from __future__ import annotations
@@ -9,27 +10,33 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from policy_inertia.errors import InputError
-
-KNOBS = ("price", "hysteresis")
+from policy_inertia.metrics.measures import OSCILLATION, select_measures
 
 
 @dataclass(frozen=True)
 class Row:
-    """One setting, and what whole episodes were like with it."""
+    """One setting, and the figures of its episodes by the name of the measure."""
 
     setting: float
-    oscillation_ratio: float
-    mean_return: float
-    crash_rate: float | None  # None where the env does not tell
-    termination_rate: float
-    length: float
+    figures: dict[str, float | None]
+
+    @property
+    def oscillation_ratio(self) -> float:
+        ratio = self.figures[OSCILLATION.name]
+        assert ratio is not None, "every evaluation has an oscillation ratio"
+        return ratio
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """A dial's settings from the lowest to the highest, each with the same greedy episodes.
+    """The figures of the same greedy episodes at each setting of a policy.
 
-    `setting_name` says what is set: the price of switching of a dial, or hysteresis' threshold.
+    Attributes:
+        setting_name: "price" for a dial, "threshold" for hysteresis.
+        task: Name of the env.
+        episodes: Number of episodes at each setting.
+        seed: Seed of the calibration.
+        rows: One row per setting, from the lowest to the highest.
     """
 
     setting_name: str
@@ -39,38 +46,53 @@ class Calibration:
     rows: tuple[Row, ...]
 
     def within(self, max_oscillation: float) -> Row:
-        """The lowest setting from which the oscillation ratio stays within the budget."""
-        if not 0 <= max_oscillation <= 1:
-            raise InputError(
-                f"the budget is {max_oscillation}: an oscillation ratio lies from 0 to 1, so give "
-                "switches per step, such as 0.1"
-            )
-        found = None
+        """Return the lowest setting from which on the oscillation ratio keeps the budget.
+
+        Raises:
+            InputError: The budget is not a ratio, or no setting keeps it.
+        """
+        check_budget(max_oscillation)
+        lowest = None
         for row in reversed(self.rows):
             if not row.oscillation_ratio <= max_oscillation:
                 break
-            found = row
-        if found is None:
-            low, high = self.rows[-1].oscillation_ratio, self.rows[0].oscillation_ratio
+            lowest = row
+        if lowest is None:
+            high, low = self.rows[0].oscillation_ratio, self.rows[-1].oscillation_ratio
             raise InputError(
-                f"an oscillation ratio of {max_oscillation:g} is not reachable: this policy's "
-                f"{self.setting_name} goes from {high:.3f} down to {low:.3f} on {self.task}: "
-                f"give at least {low:.3f}, or train longer or with another method"
+                f"an oscillation ratio of {max_oscillation:g} is not reachable: with its "
+                f"{self.setting_name}, this policy goes from {high:.3f} down to {low:.3f} on "
+                f"{self.task}, so give at least {low:.3f}, or train longer or with another method"
             )
-        return found
+        return lowest
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the calibration as JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Calibration:
+        """Return the calibration that `to_dict` wrote."""
         return cls(**{**values, "rows": tuple(Row(**row) for row in values["rows"])})
 
     def __str__(self) -> str:
-        lines = [f"{self.setting_name:>10}  oscillation  return  crashed"]
-        for r in self.rows:
-            crashed = "" if r.crash_rate is None else f"{r.crash_rate:7.2f}"
-            lines.append(
-                f"{r.setting:10.4g}  {r.oscillation_ratio:11.3f}  {r.mean_return:6.2f}  {crashed}"
-            )
+        measures = select_measures([row.figures for row in self.rows], "headline")
+        widths = [max(len(measure.label), 8) for measure in measures]
+        head = [f"{m.label:>{width}}" for m, width in zip(measures, widths, strict=True)]
+        lines = ["  ".join([f"{self.setting_name:>10}", *head])]
+        for row in self.rows:
+            cells = [
+                f"{measure.show(row.figures.get(measure.name)):>{width}}"
+                for measure, width in zip(measures, widths, strict=True)
+            ]
+            lines.append("  ".join([f"{row.setting:10.4g}", *cells]))
         return "\n".join(lines)
+
+
+def check_budget(budget: float) -> None:
+    """Raise an `InputError` unless the budget is a possible oscillation ratio."""
+    if not 0 <= budget <= 1:
+        raise InputError(
+            f"the budget is {budget}: an oscillation ratio lies from 0 to 1, so give switches per "
+            "step, such as 0.1"
+        )

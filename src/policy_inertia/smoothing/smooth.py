@@ -1,11 +1,12 @@
-"""Make a policy that somebody has smooth: train a controller around it, and say what to use.
+"""Make a policy smooth without changing it: train a controller around it, and recommend a policy.
 
-The core stays as it is. At the end the bare core, a hysteresis filter on it and the controller meet
-on the same held-out episodes, and the best of them within the budget is recommended.
+At the end the bare core, the core with hysteresis and the core with the controller act on the same
+held-out episodes. The best of them within the budget is recommended.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import resource
@@ -18,28 +19,46 @@ from pathlib import Path
 from typing import Any
 
 import policy_inertia.interop  # noqa: F401 - registers the loaders of `load_core`
+from policy_inertia.calibration.budget import closest_to_budget
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.envs.vector import EnvLike, Envs, episode_seed, name_of
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.machine import free_memory
+from policy_inertia.metrics.calibration_table import check_budget
+from policy_inertia.metrics.measures import OSCILLATION
 from policy_inertia.policies.cores import Core, load_core
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
-from policy_inertia.settings import settings
-from policy_inertia.smoothing.verdict import Candidate, Verdict, decide, measured
+from policy_inertia.settings import RunConfig, settings
+from policy_inertia.smoothing.verdict import Candidate, Verdict, comparison_table, decide
 from policy_inertia.storage import FORMAT, claim, write_json
 from policy_inertia.training.loop import Progress, default_folder, run
 
-HELD_OUT = 4  # a stream of episode seeds beside those of training, evaluation and calibration
-# the verdict has episodes of its own; a gate is as good as its critics, so they learn from much
-SETTINGS = {"eval_episodes": 10, "final_episodes": 10, "batch_size": 256}
+HELD_OUT = 4
+"""Stream of episode seeds; training, evaluation and calibration use other streams."""
+SETTINGS = {
+    "eval_episodes": 10,  # few: the verdict has episodes of its own
+    "final_episodes": 10,
+    "batch_size": 256,  # large: a gate is only as good as its critics
+}
 
 
 @dataclass(frozen=True)
 class Smoothed:
-    """What came of it: `policy` is the recommended one, `candidates` are all by name."""
+    """The result of `smooth`.
+
+    Attributes:
+        policy: The recommended policy.
+        verdict: Its name and the reason.
+        candidates: All policies that were compared, by name.
+        budget: Largest oscillation ratio that was allowed.
+        task: The env's name.
+        episodes: Number of held-out episodes.
+        seconds: Duration of everything.
+        memory: Peak memory of the whole process, in MB.
+    """
 
     policy: Policy
     verdict: Verdict
@@ -48,15 +67,15 @@ class Smoothed:
     task: str
     episodes: int
     seconds: float
-    memory: float  # of the whole process at its peak, in MB
+    memory: float
 
     @property
     def recommended(self) -> str:
-        """core, hysteresis or controller."""
+        """The name of the recommended policy: core, hysteresis or controller."""
         return self.verdict.name
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it but the policies, as JSON."""
+        """Everything except the policies, as JSON."""
         return {
             "recommended": self.verdict.name,
             "reason": self.verdict.reason,
@@ -69,14 +88,13 @@ class Smoothed:
         }
 
     def __str__(self) -> str:
-        head = f"{'':12} {'setting':>18}  {'oscillation':^22}  {'return':^24}  {'crashed':^20}"
-        rows = [str(c) for c in self.candidates.values()]
         note = (
             f"Means and 95% intervals over {self.episodes} held-out episodes of {self.task}, with "
-            "greedy actions: they speak of this one core, and of no other."
+            "greedy actions. They describe this core only, not other cores."
         )
         cost = f"{self.seconds:.0f} s, {self.memory:.0f} MB at most."
-        return "\n".join([head, *rows, note, f"Recommended: {self.verdict}", cost])
+        table = comparison_table(self.candidates.values())
+        return "\n".join([table, note, f"Recommended: {self.verdict}", cost])
 
 
 def smooth(
@@ -98,39 +116,92 @@ def smooth(
     core_options: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Smoothed:
-    """Train a controller around `core`, which stays as it is, and recommend what to use.
+    """Train a controller around `core`, which is not changed, and recommend a policy.
 
-    `core` is anything that `load_core` takes; `core_options` are that function's (`output`,
-    `temperature`, `trust`, ...). `env` is a Gymnasium id, or a function that makes one.
+    Args:
+        core: The policy to make smooth: anything that `load_core` takes.
+        env: A Gymnasium id, or a function that makes the env.
+        budget: Largest share of steps at which the policy may switch its action; by default half
+            of what the core does.
+        steps: Env steps of training.
+        hysteresis_only: Do not train; compare only the core with and without hysteresis.
+        mu: Train the paper's learned inertia instead of a dial.
+        loss: Largest share of the core's mean return that smoothing may cost.
+        warmup: Share of the steps in which the controller only watches the core.
+        episodes: Held-out episodes on which the policies are compared.
+        seed: Seed of training and of all episodes.
+        out: Folder of the run; by default a new one under runs/.
+        resume: Continue the run in `out`.
+        progress: Called after each evaluation.
+        warn: Called with each warning.
+        core_options: Options of `load_core`: `output`, `temperature`, `trust`, ...
+        **changes: Further settings of the run, as `train` takes them.
 
-    `budget` is the share of steps at which the policy may switch, by default half of what the core
-    does; `loss` the share of the core's mean return that this may cost. The controller is a dial,
-    or with `mu` the paper's learned inertia. For a share `warmup` of the `steps` the core is only
-    watched, then the controller opens. With `hysteresis_only` nothing is trained.
-
-    The run is kept in the folder `out`, and goes on from there with `resume`. `changes` are further
-    settings of the run, as `train` takes them.
+    Raises:
+        InputError: An argument is wrong, or the core does not fit the env.
     """
     started = time.perf_counter()
+    _check_arguments(env, budget, loss, warmup)
+    config = _run_settings(env, steps, mu, warmup, seed, changes)
+    options = {"env_kwargs": config.env_kwargs, **(core_options or {})}
+    core = _check_core(load_core(core, env, **options), env, config.env_kwargs)
+    bare = Policy(
+        "smooth (core)",
+        core_identity(core),
+        SpacesWithCore.of_core(core),
+        (),
+        task=config.env,
+        env_kwargs=config.test_kwargs,
+    )
+    # hysteresis compares scores, which a core that gives actions does not have
+    others = {} if core.kind == "action" else {"hysteresis": bare}
+    folder = Path(out) if out is not None else None
+    with contextlib.ExitStack() as stack:
+        if not hysteresis_only:
+            folder = folder or default_folder(config.env, config.method, config.seed)
+            others["controller"] = _train(config, folder, env, bare, resume, progress, warn)
+        elif folder is not None:
+            stack.enter_context(claim(folder, "smooth.json", "smoothed policy"))
+        candidates, budget = _compare(bare, others, env, config, budget, episodes)
+        verdict = decide(candidates, budget, loss)
+        result = Smoothed(
+            candidates[verdict.name].policy,
+            verdict,
+            candidates,
+            budget,
+            config.env,
+            episodes,
+            time.perf_counter() - started,
+            _peak_memory(),
+        )
+        if folder is not None:
+            result.policy.save(folder / "recommended.safetensors")
+            write_json(folder / "smooth.json", {"format": FORMAT, **result.to_dict()})
+    return result
+
+
+def _check_arguments(env: Any, budget: float | None, loss: float, warmup: float) -> None:
     if not (isinstance(env, str) or callable(env)):
         raise InputError(
             f"the env is {type(env).__name__}, and several copies of it are needed: give its "
             "Gymnasium id, or a function that makes it"
         )
-    if budget is not None and not 0 <= budget <= 1:
-        raise InputError(
-            f"the budget is {budget}: an oscillation ratio lies from 0 to 1, so give switches per "
-            "step, such as 0.1"
-        )
+    if budget is not None:
+        check_budget(budget)
     for name, value in (("loss", loss), ("warmup", warmup)):
         if not 0 <= value <= 1:
             raise InputError(f"{name} is {value}: it must be from 0 to 1")
-    config = settings(
+
+
+def _run_settings(
+    env: EnvLike, steps: int, mu: bool, warmup: float, seed: int, changes: dict[str, Any]
+) -> RunConfig:
+    """The settings of the training run; `changes` win over all others."""
+    return settings(
         "smooth-mu" if mu else "smooth",
         name_of(env),
         **{
             **SETTINGS,
-            **({} if mu else {"refund": 0.1}),
             "steps": steps,
             "seed": seed,
             "eval_every": max(steps // 5, 1),
@@ -140,94 +211,91 @@ def smooth(
             **changes,
         },
     )
-    options = {"env_kwargs": config.env_kwargs, **(core_options or {})}
-    core = _frozen(load_core(core, env, **options), env, config.env_kwargs)
-    which = core_identity(core)
-    spaces = SpacesWithCore.of_core(core)
-    bare = Policy(
-        "smooth (core)", which, spaces, (), task=config.env, env_kwargs=config.test_kwargs
-    )
-    folder = Path(out) if out is not None else None
-    lock = None
-    if hysteresis_only and folder is not None:
-        lock = claim(folder, "smooth.json", "smoothed policy")
-    controller = None
-    if not hysteresis_only:
-        _refuse_large(spaces, config.buffer_size)
-        around: Any = config.config
-        config = dataclasses.replace(config, config=dataclasses.replace(around, core=which))
-        folder = folder or default_folder(config.env, config.method, config.seed)
-        controller = run(config, folder, env, resume, progress, warn, spaces)
-        if controller.calibration is None:  # mu: a filter around it meets the budget
-            controller = calibrate(
-                controller, env, config.calibration_episodes, seed, env_kwargs=config.test_kwargs
-            )
-
-    slots = Envs(env, min(episodes, 20), lambda i, k: 0, config.test_kwargs)
-    first = episode_seed(seed, HELD_OUT)
-
-    def meet(name: str, policy: Policy) -> Candidate:
-        return measured(name, policy, evaluate(policy, slots, episodes, first, deterministic=True))
-
-    try:
-        found = {"core": meet("core", bare)}
-        if budget is None:
-            budget = found["core"].figures["oscillation_ratio"] / 2
-        if core.kind != "action":  # hysteresis compares how good actions are
-            filtered = calibrate(bare, slots, config.calibration_episodes, seed)
-            found["hysteresis"] = meet("hysteresis", kept(filtered, budget))
-        if controller is not None:
-            found["controller"] = meet("controller", kept(controller, budget))
-    finally:
-        slots.close()
-    verdict = decide(found, budget, loss)
-    result = Smoothed(
-        found[verdict.name].policy,
-        verdict,
-        found,
-        budget,
-        config.env,
-        episodes,
-        time.perf_counter() - started,
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        / (1e6 if sys.platform == "darwin" else 1e3),
-    )
-    if folder is not None:
-        result.policy.save(folder / "recommended.safetensors")
-        write_json(folder / "smooth.json", {"format": FORMAT, **result.to_dict()})
-    if lock is not None:
-        lock.close()
-    return result
 
 
-def kept(policy: Policy, budget: float) -> Policy:
-    """The policy at the budget by its calibration; where it is out of reach, at its smoothest."""
-    try:
-        return policy.with_budget(budget)
-    except InputError:
-        assert policy.calibration is not None
-        rows = policy.calibration.rows
-        return policy.with_setting(min(rows, key=lambda row: row.oscillation_ratio).setting)
-
-
-def _frozen(core: Core, env: EnvLike, env_kwargs: dict[str, Any]) -> Core:
-    """The core, if it can be one on this env."""
+def _check_core(core: Core, env: EnvLike, env_kwargs: dict[str, Any]) -> Core:
+    """The core itself; raise if it has a memory or does not fit the env."""
     if core.hysteresis is not None:
         raise InputError(f"{core} depends on its last action: give it without its hysteresis")
-    _, given = read_spaces(env, env_kwargs)
-    if given != core.spaces:
+    _, spaces = read_spaces(env, env_kwargs)
+    if spaces != core.spaces:
         raise InputError(
-            f"{core.name} acts on {core.spaces} and {name_of(env)} has {given}: give the env that "
+            f"{core.name} acts on {core.spaces} and {name_of(env)} has {spaces}: give the env that "
             "it was trained on"
         )
     return core
 
 
-def _refuse_large(spaces: SpacesWithCore, buffer_size: int) -> None:
-    need, free = 8.0 * spaces.spec.obs_dim * buffer_size, free_memory()
+def _train(
+    config: RunConfig,
+    folder: Path,
+    env: EnvLike,
+    bare: Policy,
+    resume: bool,
+    progress: Progress | None,
+    warn: Callable[[str], None],
+) -> Policy:
+    """Train a controller around the core of `bare`, and calibrate it."""
+    _refuse_large(bare.spaces.spec.obs_dim, config.buffer_size)
+    around: Any = config.config
+    config = dataclasses.replace(config, config=dataclasses.replace(around, core=bare.config))
+    controller = run(config, folder, env, resume, progress, warn, bare.spaces)
+    if controller.calibration is not None:
+        return controller
+    # the paper's inertia has no dial: hysteresis around it meets the budget
+    return calibrate(
+        controller,
+        env,
+        config.calibration_episodes,
+        config.seed,
+        env_kwargs=config.test_kwargs,
+    )
+
+
+def _compare(
+    bare: Policy,
+    others: dict[str, Policy],
+    env: EnvLike,
+    config: RunConfig,
+    budget: float | None,
+    episodes: int,
+) -> tuple[dict[str, Candidate], float]:
+    """Evaluate the core, and the other policies at the budget, on the same held-out episodes.
+
+    Returns:
+        The candidates by name, and the budget: half of what the core does if none was given.
+    """
+    slots = Envs(env, min(episodes, 20), lambda i, k: 0, config.test_kwargs)
+    first = episode_seed(config.seed, HELD_OUT)
+
+    def candidate(name: str, policy: Policy) -> Candidate:
+        evaluation = evaluate(policy, slots, episodes, first, deterministic=True)
+        return Candidate.of_evaluation(name, policy, evaluation)
+
+    try:
+        candidates = {"core": candidate("core", bare)}
+        if budget is None:
+            budget = candidates["core"].figures[OSCILLATION.name] / 2
+        for name, policy in others.items():
+            if policy.calibration is None:
+                policy = calibrate(policy, slots, config.calibration_episodes, config.seed)
+            candidates[name] = candidate(name, closest_to_budget(policy, budget))
+    finally:
+        slots.close()
+    return candidates, budget
+
+
+def _refuse_large(obs_dim: int, buffer_size: int) -> None:
+    need, free = 8.0 * obs_dim * buffer_size, free_memory()
     if need > free:
         raise InputError(
-            f"observations of {spaces.spec.obs_dim:,} numbers need {need / 1e9:.0f} GB of replay, "
+            f"observations of {obs_dim:,} numbers need {need / 1e9:.0f} GB of replay, "
             f"and {free / 1e9:.0f} GB of memory are free: give a smaller buffer_size, or "
             "hysteresis_only, which trains nothing"
         )
+
+
+def _peak_memory() -> float:
+    """Peak memory of this process, in MB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1e6 if sys.platform == "darwin" else 1e3)  # macOS counts bytes, Linux kB

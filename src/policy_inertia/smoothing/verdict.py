@@ -1,39 +1,71 @@
-"""The bare core, hysteresis and a controller on the same episodes: which of them to use."""
+"""Which policy to use: the bare core, the core with hysteresis, or the core with a controller.
+
+All of them act on the same held-out episodes, so their differences are paired.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from policy_inertia.metrics.episodes import switches
-from policy_inertia.metrics.measures import Evaluation
+from policy_inertia.metrics.measures import (
+    CRASHES,
+    MEASURES,
+    OSCILLATION,
+    RETURN,
+    Evaluation,
+    Measure,
+    select_measures,
+)
 from policy_inertia.policies.policy import Policy
 
-REPETITIONS = 2_000
-CRASHES = 0.02  # a crash rate that is higher by no more counts as equal, unless it is resolved
+RESAMPLES = 2_000  # of the bootstrap
+CRASH_MARGIN = 0.02  # a crash rate that is higher by at most this counts as equal
 
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A policy, and what it did on the held-out episodes: means, and intervals over episodes."""
+    """A policy and its figures on the held-out episodes.
+
+    Attributes:
+        name: "core", "hysteresis" or "controller".
+        policy: The policy.
+        figures: Every measure by name.
+        intervals: 95% intervals over episodes, for measures that are means over episodes.
+        values: The numbers behind these means, one per episode.
+    """
 
     name: str
     policy: Policy
-    figures: dict[str, float | Any]
+    figures: dict[str, Any]
     intervals: dict[str, Interval]
-    values: dict[str, np.ndarray] = field(repr=False)  # one for each episode
+    values: dict[str, np.ndarray] = field(repr=False)
+
+    @classmethod
+    def of_evaluation(cls, name: str, policy: Policy, evaluation: Evaluation) -> Candidate:
+        """A candidate from its held-out episodes."""
+        values = {}
+        for measure in MEASURES.values():
+            per_episode = measure.values(evaluation)
+            if per_episode is not None:
+                values[measure.name] = per_episode
+        intervals = {key: interval(v) for key, v in values.items()}
+        return cls(name, policy, evaluation.summary(), intervals, values)
 
     @property
     def setting(self) -> str:
+        """The threshold or the price that the policy is set to; empty for the bare core."""
         if self.policy.hysteresis is not None:
             return f"threshold {self.policy.hysteresis:.3g}"
         return "" if self.policy.price is None else f"price {self.policy.price:.3g}"
 
     def to_dict(self) -> dict[str, Any]:
+        """Setting, figures and intervals as JSON."""
         return {
             "price": self.policy.price,
             "hysteresis": self.policy.hysteresis,
@@ -41,27 +73,33 @@ class Candidate:
             "intervals_over_episodes": self.intervals,
         }
 
-    def __str__(self) -> str:
-        cells = [
-            self._cell(key, style)
-            for key, style in (
-                ("oscillation_ratio", "{:.3f}"),
-                ("return", "{:.2f}"),
-                ("crash_rate", "{:.2f}"),
-            )
-        ]
-        return f"{self.name:12} {self.setting:>18}  {cells[0]:^22}  {cells[1]:^24}  {cells[2]:^20}"
+    def cell(self, measure: Measure) -> str:
+        """A measure with its interval, as text."""
+        text = measure.show(self.figures.get(measure.name))
+        if measure.name not in self.intervals:
+            return text
+        low, high = self.intervals[measure.name]
+        return f"{text} [{measure.show(low)}, {measure.show(high)}]"
 
-    def _cell(self, key: str, style: str) -> str:
-        if key not in self.intervals:
-            return ""
-        low, high = self.intervals[key]
-        return f"{style.format(self.figures[key])} [{style.format(low)}, {style.format(high)}]"
+
+def comparison_table(candidates: Iterable[Candidate]) -> str:
+    """The candidates as rows of text, one column for each headline measure."""
+    candidates = list(candidates)
+    measures = select_measures((c.figures for c in candidates), "headline")
+    rows = [
+        ["", "setting", *(m.label for m in measures)],
+        *([c.name, c.setting, *(c.cell(m) for m in measures)] for c in candidates),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The name of the recommended candidate, and why it is that one."""
+    """The name of the recommended candidate, and the reason in one sentence."""
 
     name: str
     reason: str
@@ -70,79 +108,73 @@ class Verdict:
         return f"{self.name}. {self.reason}"
 
 
-def measured(name: str, policy: Policy, evaluation: Evaluation) -> Candidate:
-    """A candidate from its episodes."""
-    episodes = evaluation.episodes
-    values = {
-        "return": np.array([e.return_ for e in episodes]),
-        "oscillation_ratio": np.array([switches(e.actions) / len(e) for e in episodes]),
-    }
-    if all(e.crashed is not None for e in episodes):
-        values["crash_rate"] = np.array([float(bool(e.crashed)) for e in episodes])
-    intervals = {key: interval(v) for key, v in values.items()}
-    return Candidate(name, policy, evaluation.summary(), intervals, values)
-
-
 def interval(values: np.ndarray) -> Interval:
-    """A 95% bootstrap interval of the mean over episodes; the same draws for all candidates, so
-    that differences between them are paired."""
+    """A 95% bootstrap interval of a mean over episodes.
+
+    All candidates use the same resampled episodes, so that their differences are paired.
+    """
     n = len(values)
-    draws = np.random.default_rng(0).integers(0, n, (REPETITIONS, n))
+    draws = np.random.default_rng(0).integers(0, n, (RESAMPLES, n))
     low, high = np.quantile(values[draws].mean(1), [0.025, 0.975])
     return float(low), float(high)
 
 
 def decide(candidates: dict[str, Candidate], budget: float, loss: float) -> Verdict:
-    """The best return among those within the budget that neither lose nor crash more.
+    """Choose the best return among the candidates that stay within the budget and are not worse.
 
-    Within the budget is a candidate whose interval of the oscillation ratio reaches down to it. It
-    loses if its mean return is below the core's by more than the share `loss`; it crashes more if
-    its rate is higher by more than CRASHES, or by less but resolved. Where nobody keeps the budget,
-    the smoothest of those that are no worse is taken; the core itself is never worse.
+    A candidate is within the budget if the interval of its oscillation ratio reaches down to it.
+    A candidate is worse than the core if it loses more than the share `loss` of the mean return,
+    or crashes more often: by more than CRASH_MARGIN, or by less if the interval of the difference
+    excludes 0. If no candidate is within the budget, the smoothest one that is not worse is
+    chosen. The core itself is never worse.
+
+    Args:
+        candidates: By name; "core" must be one of them.
+        budget: Largest oscillation ratio.
+        loss: Largest share of the core's mean return that may be lost.
     """
     core = candidates["core"]
     notes, sound = [], [core]
-    for c in candidates.values():
-        if c is core:
+    for candidate in candidates.values():
+        if candidate is core:
             continue
-        worse = _worse(c, core, loss)
-        if worse:
-            notes.append(f"{c.name} {worse}")
+        fault = _fault(candidate, core, loss)
+        if fault:
+            notes.append(f"{candidate.name} {fault}")
         else:
-            sound.append(c)
-    within = [c for c in sound if c.intervals["oscillation_ratio"][0] <= budget]
+            sound.append(candidate)
+    within = [c for c in sound if c.intervals[OSCILLATION.name][0] <= budget]
     if within:
-        best = max(within, key=lambda c: c.figures["return"])
-        kept = f"within the budget of {budget:.3g}"
+        best = max(within, key=lambda c: c.figures[RETURN.name])
+        about_budget = f"within the budget of {budget:.3g}"
     else:
-        best = min(sound, key=lambda c: c.figures["oscillation_ratio"])
-        kept = f"the budget of {budget:.3g} is not kept by anything that is no worse than the core"
+        best = min(sound, key=lambda c: c.figures[OSCILLATION.name])
+        about_budget = (
+            f"the budget of {budget:.3g} is not met by any policy that is as good as the core"
+        )
     notes += [
-        f"{c.name} switches at {c.figures['oscillation_ratio']:.3g}"
+        f"{c.name} switches at {c.figures[OSCILLATION.name]:.3g}"
         for c in sound
         if c not in (*within, best, core)
     ]
     reason = (
-        f"It switches at {best.figures['oscillation_ratio']:.3g} of the steps ({kept}) with a "
-        f"return of {best.figures['return']:.4g} (core: {core.figures['oscillation_ratio']:.3g}, "
-        f"{core.figures['return']:.4g})"
+        f"It switches at {best.figures[OSCILLATION.name]:.3g} of the steps ({about_budget}) with a "
+        f"return of {best.figures[RETURN.name]:.4g} (core: {core.figures[OSCILLATION.name]:.3g}, "
+        f"{core.figures[RETURN.name]:.4g})"
     )
     return Verdict(best.name, "; ".join([reason, *notes]) + ".")
 
 
-def _worse(c: Candidate, core: Candidate, loss: float) -> str:
-    """In what a candidate is worse than the core; nothing if it is not."""
-    lost = core.figures["return"] - c.figures["return"]
-    if lost > loss * abs(core.figures["return"]):
-        return (
-            f"is out, since its return is {c.figures['return']:.4g} against the core's "
-            f"{core.figures['return']:.4g}"
-        )
-    if "crash_rate" in c.values and "crash_rate" in core.values:
-        more = c.values["crash_rate"] - core.values["crash_rate"]
-        if more.mean() > CRASHES or interval(more)[0] > 0:
+def _fault(candidate: Candidate, core: Candidate, loss: float) -> str:
+    """Why a candidate is worse than the core; empty if it is not."""
+    return_, core_return = candidate.figures[RETURN.name], core.figures[RETURN.name]
+    if core_return - return_ > loss * abs(core_return):
+        return f"is out, since its return is {return_:.4g} and the core's is {core_return:.4g}"
+    if CRASHES.name in candidate.values and CRASHES.name in core.values:
+        more = candidate.values[CRASHES.name] - core.values[CRASHES.name]
+        if more.mean() > CRASH_MARGIN or interval(more)[0] > 0:
             return (
-                f"is out, since it crashes in {c.figures['crash_rate']:.0%} of the episodes "
-                f"against the core's {core.figures['crash_rate']:.0%}"
+                f"is out, since it crashes in {candidate.figures[CRASHES.name]:.0%} of the "
+                f"episodes and the core in {core.figures[CRASHES.name]:.0%}"
             )
     return ""

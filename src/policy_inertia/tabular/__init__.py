@@ -1,16 +1,12 @@
-"""The exact theory: MDPs as arrays, nested policy iteration, and the paper's theorems as checks."""
+"""The paper's theory on finite MDPs: exact values, nested policy iteration, theorems as checks."""
 
-from policy_inertia.tabular.checks import (
-    CHECKS,
-    Case,
-    Check,
-    Finding,
-    median_bounds,
-    random_case,
-    run_checks,
-)
+from policy_inertia.tabular.cases import Case, random_case
+from policy_inertia.tabular.checks import CHECKS, Check, CheckResult, median_bounds, run_checks
 from policy_inertia.tabular.examples import EXAMPLES, chain, garnet, overtaking, windy_line
-from policy_inertia.tabular.intermediate import Intermediate, intermediate
+from policy_inertia.tabular.intermediate_policy import (
+    IntermediateImprovement,
+    intermediate_improvement,
+)
 from policy_inertia.tabular.iteration import (
     HalfStep,
     Improvement,
@@ -19,13 +15,14 @@ from policy_inertia.tabular.iteration import (
     soft,
 )
 from policy_inertia.tabular.mdp import MDP
-from policy_inertia.tabular.rules import Smoothed, smoother
-from policy_inertia.tabular.tradeoff import Curve, Point, best, tradeoff
+from policy_inertia.tabular.rules import Smoothed, smoothing_rule
+from policy_inertia.tabular.survey import Survey, run_survey
+from policy_inertia.tabular.tradeoff import Curve, Point, best_mu, tradeoff
 from policy_inertia.tabular.values import (
-    alone,
+    core_as_mixed,
     core_values,
     expected_return,
-    mixed,
+    mixed_policy,
     mixed_values,
     oscillation_ratio,
     switch_rate,
@@ -37,30 +34,32 @@ __all__ = [
     "MDP",
     "Case",
     "Check",
+    "CheckResult",
     "Curve",
-    "Finding",
     "HalfStep",
     "Improvement",
-    "Intermediate",
+    "IntermediateImprovement",
     "Point",
     "Smoothed",
-    "alone",
-    "best",
+    "Survey",
+    "best_mu",
     "chain",
+    "core_as_mixed",
     "core_values",
     "expected_return",
     "garnet",
     "greedy",
-    "intermediate",
+    "intermediate_improvement",
     "median_bounds",
-    "mixed",
+    "mixed_policy",
     "mixed_values",
     "nested_policy_iteration",
     "oscillation_ratio",
     "overtaking",
     "random_case",
     "run_checks",
-    "smoother",
+    "run_survey",
+    "smoothing_rule",
     "soft",
     "switch_rate",
     "tradeoff",

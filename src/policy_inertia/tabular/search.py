@@ -1,8 +1,8 @@
-"""Counterexamples: found by drawing small cases, then made as plain as they get."""
+"""A search for counterexamples: draw small cases, descend the margin, simplify what fails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia.tabular.checks import Case
+from policy_inertia.tabular.cases import Case
+from policy_inertia.tabular.margins import Margin
 from policy_inertia.tabular.mdp import MDP
 from policy_inertia.tabular.values import core_values
 
-Margin = Callable[[Case], float | None]
 
-
-def plain_case(
+def simple_case(
     rng: np.random.Generator,
     states: int,
     actions: int,
@@ -25,7 +24,19 @@ def plain_case(
     gamma: float,
     ending: bool,
 ) -> Case:
-    """A case in small numbers: mostly deterministic, few rewards, halves elsewhere."""
+    """Draw a case with simple numbers: probabilities 0, 1/2 or 1, and few different rewards.
+
+    Args:
+        rng: Generator.
+        states: Number of states.
+        actions: Number of actions.
+        horizon: Largest number of steps of an episode.
+        gamma: Discount factor.
+        ending: Whether actions may end the episode.
+
+    Returns:
+        The case; its episodes start in state 0.
+    """
     P = np.zeros((states, actions, states))
     ends = np.zeros((states, actions))
     for s, a in product(range(states), range(actions)):
@@ -48,14 +59,14 @@ def plain_case(
     return Case(MDP(P, R, gamma, horizon, rho, ends, "case"), core, mu)
 
 
-def clear_cut(margin: Margin) -> Margin:
-    """Only where the inner improvement is greedy without a tie, so that nobody can tell it away."""
+def without_ties(margin: Margin) -> Margin:
+    """Skip cases with ties in Q_core, so that no counterexample depends on tie-breaking."""
 
-    def told(case: Case) -> float | None:
+    def untied(case: Case) -> float | None:
         q = np.sort(core_values(case.mdp, case.core), axis=-1)
         return margin(case) if (q[..., -1] - q[..., -2]).min() > 1e-6 else None
 
-    return told
+    return untied
 
 
 def counterexample(
@@ -63,45 +74,60 @@ def counterexample(
     horizons: tuple[int | None, ...] = (None,),
     gamma: float = 0.5,
     ending: bool = False,
-    most_states: int = 4,
+    max_states: int = 4,
     actions: tuple[int, ...] = (2,),
-    climbs: int = 20,
+    descents: int = 20,
     steps: int = 150,
     seed: int = 0,
     below: float = 1e-6,
 ) -> Case | None:
-    """A case in which `margin` is negative, looked for from the smallest MDPs up, made plain.
+    """Search for a case with a negative margin, from the smallest MDPs up.
 
-    Each climb begins with a random case and keeps every change that does not raise the margin.
+    Each descent starts with a random case and accepts every change that does not raise the margin.
+
+    Args:
+        margin: The margin of the statement to refute.
+        horizons: Horizons to try.
+        gamma: Discount factor.
+        ending: Whether actions may end the episode.
+        max_states: Largest number of states to try.
+        actions: Numbers of actions to try.
+        descents: Descents for each size.
+        steps: Changes tried in each descent.
+        seed: Seed of the search.
+        below: Violation that counts as a failure.
+
+    Returns:
+        A simplified counterexample (see `minimise`), or None if the search found none.
     """
     rng = np.random.default_rng(seed)
-    for states, choices, horizon in product(range(1, most_states + 1), actions, horizons):
-        drawn = partial(plain_case, rng, states, choices, horizon, gamma, ending)
-        for _ in range(climbs):
-            case = drawn()
-            least = _told(margin, case)
+    for states, choices, horizon in product(range(1, max_states + 1), actions, horizons):
+        draw = partial(simple_case, rng, states, choices, horizon, gamma, ending)
+        for _ in range(descents):
+            case = draw()
+            least = _margin_or_inf(margin, case)
             for _ in range(steps):
                 if least < -below:
-                    return minimised(margin, case, below)
-                other = _crossed(rng, case, drawn())
-                reached = _told(margin, other)
+                    return minimise(margin, case, below)
+                candidate = _mutate(rng, case, draw())
+                reached = _margin_or_inf(margin, candidate)
                 if reached <= least:
-                    case, least = other, reached
+                    case, least = candidate, reached
     return None
 
 
-def _told(margin: Margin, case: Case) -> float:
-    found = margin(case)
-    return np.inf if found is None else found
+def _margin_or_inf(margin: Margin, case: Case) -> float:
+    value = margin(case)
+    return np.inf if value is None else value
 
 
-def _crossed(rng: np.random.Generator, case: Case, other: Case) -> Case:
-    """The case with one thing of another: what follows an action, a reward, a choice, a mu."""
+def _mutate(rng: np.random.Generator, case: Case, other: Case) -> Case:
+    """The case with one part of another: an outcome, a reward, a row of the core, or a mu."""
     s, a = (int(rng.integers(n)) for n in case.mu.shape)
     mdp, at = case.mdp, (s, a)
     match rng.integers(4):
         case 0:
-            P, ends = _set(mdp.P, at, other.mdp.P[at]), _set(mdp.stops, at, other.mdp.stops[at])
+            P, ends = _set(mdp.P, at, other.mdp.P[at]), _set(mdp.ends, at, other.mdp.ends[at])
             return replace(case, mdp=replace(mdp, P=P, ends=ends))
         case 1:
             return replace(case, mdp=replace(mdp, R=_set(mdp.R, at, other.mdp.R[at])))
@@ -110,36 +136,34 @@ def _crossed(rng: np.random.Generator, case: Case, other: Case) -> Case:
     return replace(case, mu=_set(case.mu, at, other.mu[at]))
 
 
-def minimised(margin: Margin, case: Case, below: float = 1e-6) -> Case:
-    """The same violation with as few states, steps, chances and rewards as it needs."""
+def minimise(margin: Margin, case: Case, below: float = 1e-6) -> Case:
+    """Simplify a counterexample as long as the margin stays negative.
+
+    Args:
+        margin: The margin of the refuted statement.
+        case: A counterexample.
+        below: Violation that must remain.
+
+    Returns:
+        A counterexample that no single simplification leaves standing; `case` itself if it is one.
+    """
     while True:
-        plainer = next((c for c in _plainer(case) if _told(margin, c) < -below), None)
-        if plainer is None:
+        simpler = (c for c in _simplifications(case) if _margin_or_inf(margin, c) < -below)
+        smaller = next(simpler, None)
+        if smaller is None:
             return case
-        case = plainer
+        case = smaller
 
 
-def _plainer(case: Case) -> Iterator[Case]:
-    """Each way to make one thing plainer; none of them can be undone by another."""
+def _simplifications(case: Case) -> Iterator[Case]:
+    """Every way to make one part simpler; none can undo another, so `minimise` ends."""
     mdp = case.mdp
     if mdp.horizon and mdp.horizon > 1:
         yield replace(case, mdp=replace(mdp, horizon=mdp.horizon - 1))
-    for gone in range(1, mdp.states):
-        yield from (_without(case, gone, to) for to in range(mdp.states) if to != gone)
+    for removed in range(1, mdp.states):
+        yield from (_merge(case, removed, s) for s in range(mdp.states) if s != removed)
     for s, a in product(range(mdp.states), range(mdp.actions)):
-        if mdp.R[s, a]:
-            yield replace(case, mdp=replace(mdp, R=_set(mdp.R, (s, a), 0.0)))
-        if (mdp.P[s, a] > 0).sum() + (mdp.stops[s, a] > 0) > 1:
-            for to in np.flatnonzero(mdp.P[s, a]):
-                P = _set(mdp.P, (s, a), np.eye(mdp.states)[to])
-                yield replace(case, mdp=replace(mdp, P=P, ends=_set(mdp.stops, (s, a), 0.0)))
-        if 0 < mdp.stops[s, a] < 1:
-            P = _set(mdp.P, (s, a), 0.0)
-            yield replace(case, mdp=replace(mdp, P=P, ends=_set(mdp.stops, (s, a), 1.0)))
-        if case.mu[s, a]:
-            yield replace(case, mu=_set(case.mu, (s, a), 0.0))
-        if case.mu[s, a] not in (0.0, 1.0):
-            yield replace(case, mu=_set(case.mu, (s, a), 1.0))
+        yield from _simpler_at(case, s, a)
     for s in range(mdp.states):
         if case.core[s].max() < 1:
             yield from (
@@ -150,19 +174,37 @@ def _plainer(case: Case) -> Iterator[Case]:
         yield replace(case, mdp=replace(mdp, gamma=round(mdp.gamma, 1)))
 
 
-def _without(case: Case, gone: int, instead: int) -> Case:
-    """The case without a state; what led there leads to another one."""
+def _simpler_at(case: Case, s: int, a: int) -> Iterator[Case]:
+    """Simpler rewards, outcomes and mu at one state and action."""
     mdp = case.mdp
-    kept = np.arange(mdp.states) != gone
-    P = mdp.P[kept].copy()
-    P[..., instead] += P[..., gone]
-    rho = mdp.start.copy()
-    rho[instead] += rho[gone]
-    smaller = replace(mdp, P=P[..., kept], R=mdp.R[kept], ends=mdp.stops[kept], rho=rho[kept])
-    return Case(smaller, case.core[kept], case.mu[kept])
+    if mdp.R[s, a]:
+        yield replace(case, mdp=replace(mdp, R=_set(mdp.R, (s, a), 0.0)))
+    if (mdp.P[s, a] > 0).sum() + (mdp.ends[s, a] > 0) > 1:
+        for successor in np.flatnonzero(mdp.P[s, a]):
+            P = _set(mdp.P, (s, a), np.eye(mdp.states)[successor])
+            yield replace(case, mdp=replace(mdp, P=P, ends=_set(mdp.ends, (s, a), 0.0)))
+    if 0 < mdp.ends[s, a] < 1:
+        P = _set(mdp.P, (s, a), 0.0)
+        yield replace(case, mdp=replace(mdp, P=P, ends=_set(mdp.ends, (s, a), 1.0)))
+    if case.mu[s, a]:
+        yield replace(case, mu=_set(case.mu, (s, a), 0.0))
+    if case.mu[s, a] not in (0.0, 1.0):
+        yield replace(case, mu=_set(case.mu, (s, a), 1.0))
 
 
-def _set(array: np.ndarray, place: Any, value: Any) -> np.ndarray:
+def _merge(case: Case, removed: int, into: int) -> Case:
+    """The case without one state; transitions to it lead to another state instead."""
+    mdp = case.mdp
+    rest = np.arange(mdp.states) != removed
+    P = mdp.P[rest].copy()
+    P[..., into] += P[..., removed]
+    rho = mdp.rho.copy()
+    rho[into] += rho[removed]
+    smaller = replace(mdp, P=P[..., rest], R=mdp.R[rest], ends=mdp.ends[rest], rho=rho[rest])
+    return Case(smaller, case.core[rest], case.mu[rest])
+
+
+def _set(array: np.ndarray, index: Any, value: Any) -> np.ndarray:
     array = array.copy()
-    array[place] = value
+    array[index] = value
     return array

@@ -16,7 +16,7 @@ from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import EnvLike, Envs, episode_seed, name_of
 from policy_inertia.errors import InputError
-from policy_inertia.evaluation.evaluate import both_ways, evaluate
+from policy_inertia.evaluation.evaluate import evaluate, sampled_and_greedy
 from policy_inertia.metrics.measures import select_measures
 from policy_inertia.policies.policy import Policy
 from policy_inertia.settings import RunConfig, settings
@@ -218,7 +218,7 @@ class Run:
             policy = calibrate(policy, envs, config.calibration_episodes, config.seed)
         policy.save(self.folder.path / "policy.safetensors")
         final = (envs, config.final_episodes, episode_seed(config.seed, FINAL))
-        result: dict[str, Any] = both_ways(policy, *final)
+        result: dict[str, Any] = sampled_and_greedy(policy, *final)
         if policy.nested:
             result["core"] = evaluate(policy.core(), *final).summary()
         if policy.calibration is not None:

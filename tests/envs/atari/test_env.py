@@ -235,8 +235,8 @@ class Anything:
 def test_an_episode_can_be_recorded_in_colour():
     (recording,) = record(Anything(), QBERT, limit=12)
     assert recording.actions == ("NOOP", "FIRE", "UP", "RIGHT", "LEFT", "DOWN")
-    assert len(recording.moments) == 12
-    assert all(m.frame.startswith(b"\x89PNG") for m in recording.moments)
+    assert len(recording.steps) == 12
+    assert all(m.frame.startswith(b"\x89PNG") for m in recording.steps)
 
 
 def test_a_render_mode_is_one_that_there_is():

@@ -153,7 +153,7 @@ def test_keys_step_and_mu_is_the_policys(page, inspector, policies, recordings):
     env = gym.make(ENV)
     obs, _ = env.reset(seed=recordings[1].seed)
     previous = -1
-    for t, moment in enumerate(recordings[1].moments[:6]):
+    for t, moment in enumerate(recordings[1].steps[:6]):
         assert step(inspector) == t
         mu = float(policies[1].inertia(obs, previous))
         assert float(mixed.get_attribute("data-mu")) == pytest.approx(mu, abs=1e-4)
@@ -174,7 +174,7 @@ def test_keys_step_and_mu_is_the_policys(page, inspector, policies, recordings):
 
 
 def test_n_and_p_jump_to_switches(page, inspector, recordings):
-    switches = sorted({t for r in recordings for t, m in enumerate(r.moments) if m.switched})
+    switches = sorted({t for r in recordings for t, m in enumerate(r.steps) if m.switched})
     for t in switches[:3]:
         page.keyboard.press("n")
         assert step(inspector) == t
@@ -201,7 +201,7 @@ def test_space_plays_and_stops(page, inspector):
 
 
 def test_mouse_points_clicks_and_drags(page, inspector, recordings):
-    length = max(len(r.moments) for r in recordings)
+    length = max(len(r.steps) for r in recordings)
     strip = inspector.locator(".strip").nth(1)
     strip.scroll_into_view_if_needed()
     box = strip.bounding_box()
@@ -212,7 +212,7 @@ def test_mouse_points_clicks_and_drags(page, inspector, recordings):
     assert step(inspector) == length - 2
     inspector.get_by_role("button", name="previous switch").click()
     before = [
-        t for r in recordings for t, m in enumerate(r.moments) if m.switched and t < length - 2
+        t for r in recordings for t, m in enumerate(r.steps) if m.switched and t < length - 2
     ]
     assert step(inspector) == max(before)
     inspector.get_by_role("slider").fill("2")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from policy_inertia import InputError
-from policy_inertia.evaluation.recording import Moment, Recording
+from policy_inertia.evaluation.recording import RecordedStep, Recording
 from policy_inertia.study.report import inspector
 from policy_inertia.study.report import page as report
 from policy_inertia.study.report.html import Html, data, join, tag
@@ -111,7 +111,7 @@ def test_text_cannot_become_html(tmp_path):
         title=EVIL, about=EVIL, command=EVIL, versions={EVIL: EVIL}, failed=[(EVIL, EVIL)],
         experiments=[experiment],
     )  # fmt: skip
-    moment = Moment(None, -1, 0, 1.0, 0.0, None, None)
+    moment = RecordedStep(None, -1, 0, 1.0, 0.0, None, None)
     recording = Recording(
         EVIL, EVIL, 0, False, True, (EVIL, "b"), [moment], None, True, None, False
     )
@@ -196,7 +196,7 @@ def noisy(steps: int) -> Recording:
         frame = io.BytesIO()
         image = Image.fromarray(rng.integers(0, 256, (240, 320, 3), dtype=np.uint8))
         image.save(frame, "PNG", compress_level=1)
-        moments.append(Moment(frame.getvalue(), -1, 0, 1.0, 0.0, None, None))
+        moments.append(RecordedStep(frame.getvalue(), -1, 0, 1.0, 0.0, None, None))
     last = moments[0].frame
     return Recording("a", "b", 0, False, False, ("x",), moments, last, True, None, False)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from policy_inertia import InputError, Policy, evaluate
+from policy_inertia import InputError, Policy, calibrate, evaluate
 from policy_inertia.cli import main as cli
 from policy_inertia.envs.vector import episode_seed
 from policy_inertia.study.folder import collect
@@ -86,7 +86,7 @@ def test_study_gathers_every_run(undisturbed):
 def _check_budget(s: Series) -> None:
     """What was kept for a budget is what calibrating and evaluating by hand gives."""
     kept = s.budgets[0.3][0]
-    policy = Policy.load(s.folders[0]).calibrate(episodes=50, seed=0)
+    policy = calibrate(Policy.load(s.folders[0]), episodes=50, seed=0)
     try:
         held = policy.with_budget(0.3)
     except InputError:
@@ -94,14 +94,14 @@ def _check_budget(s: Series) -> None:
         return
     by_hand = evaluate(held, s.env, 4, episode_seed(0, FINAL), deterministic=True).summary()
     assert kept["greedy"] == by_hand
-    assert kept["calibrated_return"] == policy.calibration.within(0.3).mean_return
+    assert kept["calibrated_return"] == policy.calibration.within(0.3).figures["return"]
 
 
 def test_core_of_a_dial_is_held_to_the_same_budgets_by_hysteresis(tmp_path):
     found = run_study(quick(methods=["dial-dqn"], budgets=[0.3]), tmp_path)
     (s,) = found.experiments[0].series
     kept = s.core_budgets[0.3][0]
-    core = Policy.load(s.folders[0]).core().calibrate("CartPole-v1", episodes=50, seed=0)
+    core = calibrate(Policy.load(s.folders[0]).core(), "CartPole-v1", episodes=50, seed=0)
     held = core.with_budget(0.3)
     by_hand = evaluate(held, s.env, 4, episode_seed(0, FINAL), deterministic=True).summary()
     assert held.hysteresis is not None

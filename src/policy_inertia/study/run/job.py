@@ -69,7 +69,7 @@ def measure_afterwards(path: Path, config: Any, kind: str, levels: list[float]) 
     """
     from policy_inertia.calibration.sweep import calibrate
     from policy_inertia.envs.vector import episode_seed
-    from policy_inertia.evaluation.evaluate import both_ways
+    from policy_inertia.evaluation.evaluate import sampled_and_greedy
     from policy_inertia.policies.policy import Policy
     from policy_inertia.storage import FORMAT, write_json
     from policy_inertia.training.session import FINAL
@@ -94,12 +94,12 @@ def measure_afterwards(path: Path, config: Any, kind: str, levels: list[float]) 
                 raise
             found[repr(level)] = {"unreachable": str(error)}
         else:
-            found[repr(level)] = both_ways(
+            found[repr(level)] = sampled_and_greedy(
                 made, config.env, config.final_episodes, seed, env_kwargs=config.test_kwargs
             )
             if kind != "hysteresis" and policy.calibration is not None:
                 row = policy.calibration.within(level)
-                found[repr(level)]["calibrated_return"] = row.mean_return
+                found[repr(level)]["calibrated_return"] = row.figures["return"]
         write_json(path / f"{kind}.json", {"format": FORMAT, "step": config.steps, "levels": found})
 
 

@@ -65,7 +65,7 @@ def _numbers(recording: Recording) -> dict[str, Any]:
         return None if values is None else [round(float(v), 4) for v in values]
 
     if recording.cut:
-        end = f"cut after {len(recording.moments)} steps"
+        end = f"cut after {len(recording.steps)} steps"
     elif recording.crashed:
         end = "crashed"
     else:
@@ -86,14 +86,14 @@ def _numbers(recording: Recording) -> dict[str, Any]:
                 short(m.core),
                 short(m.mixed),
             ]
-            for m in recording.moments
+            for m in recording.steps
         ],
     }
 
 
 def _pictures(recording: Recording, budget: int) -> dict[str, Any]:
     """Each different frame once, and which of them belongs to which step; the end is the last."""
-    shown = [m.frame for m in recording.moments] + [recording.last]
+    shown = [m.frame for m in recording.steps] + [recording.last]
     seen = {frame: None for frame in shown if frame is not None}
     if not seen or None in shown:
         return {"frames": [], "frame": []}

@@ -1,0 +1,138 @@
+"""A builder of ONNX graphs: nodes, constants, and networks layer by layer.
+
+It uses operators of opset 13 only. onnxruntime has run them since version 1.6, and most other
+runtimes do too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from policy_inertia.networks.layers import (
+    Activation,
+    ChannelsFirst,
+    ChannelsLast,
+    Conv,
+    Flatten,
+    Layers,
+    Linear,
+    OneHot,
+    Rescale,
+)
+
+OPSET, IR_VERSION = 13, 7
+FLOAT = 1  # TensorProto.FLOAT
+
+
+@dataclass
+class GraphBuilder:
+    """Nodes and constants of a graph.
+
+    Every method adds nodes and returns the name of their result. Arguments that are strings are
+    names of inputs or results.
+    """
+
+    nodes: list[Any] = field(default_factory=list)
+    constants: list[Any] = field(default_factory=list)
+
+    def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        """Add one node; `output` names its result, if the name matters."""
+        from onnx import helper
+
+        output = output or f"{operator.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
+        return output
+
+    def constant(self, value: Any, dtype: Any = np.float32, name: str | None = None) -> str:
+        """Add an array of numbers."""
+        from onnx import numpy_helper
+
+        name = name or f"constant_{len(self.constants)}"
+        array = np.ascontiguousarray(np.asarray(value, dtype))
+        array = array.reshape(np.shape(value))  # ascontiguousarray gives a scalar an axis
+        self.constants.append(numpy_helper.from_array(array, name))
+        return name
+
+    def integers(self, values: Any) -> str:
+        """Add an array of integers; a range stands for the list of its numbers."""
+        return self.constant([list(v) if isinstance(v, range) else v for v in values], np.int64)
+
+    def network(self, layers: Layers, x: str) -> str:
+        """The output of a network, as `networks.layers.run` computes it."""
+        for layer in layers:
+            match layer:
+                case Linear():
+                    x = self.add("Gemm", x, self.constant(layer.w), self.constant(layer.b))
+                case Activation():
+                    x = self.activation(layer.name, x)
+                case Flatten():
+                    x = self.add("Flatten", x, axis=1)
+                case ChannelsFirst():
+                    x = self.add("Transpose", x, perm=[0, 3, 1, 2])
+                case ChannelsLast():
+                    x = self.add("Transpose", x, perm=[0, 2, 3, 1])
+                case Conv():
+                    strides = [layer.stride, layer.stride]
+                    w, b = self.constant(layer.w), self.constant(layer.b)
+                    x = self.add("Conv", x, w, b, strides=strides)
+                case Rescale():
+                    x = self.add("Sub", x, self.constant(layer.mean))
+                    x = self.add("Div", x, self.constant(layer.std))
+                    if layer.clip is not None:
+                        low, high = self.constant(-layer.clip), self.constant(layer.clip)
+                        x = self.add("Clip", x, low, high)
+                case OneHot():
+                    x = self.one_hot(self.column(x), layer.n, layer.first)
+        return x
+
+    def activation(self, name: str, x: str) -> str:
+        """An activation by PyTorch's name."""
+        match name:
+            case "ReLU":
+                return self.add("Relu", x)
+            case "SiLU":
+                return self.add("Mul", x, self.add("Sigmoid", x))
+            case "ELU":
+                return self.add("Elu", x, alpha=1.0)
+            case "LeakyReLU":
+                return self.add("LeakyRelu", x, alpha=0.01)
+        return self.add(name, x)  # Tanh and Sigmoid have the same name in ONNX
+
+    def as_float(self, x: str) -> str:
+        return self.add("Cast", x, to=FLOAT)
+
+    def column(self, x: str) -> str:
+        """(B,) -> (B, 1)."""
+        return self.add("Unsqueeze", x, self.integers([1]))
+
+    def flat(self, x: str) -> str:
+        """(B, 1) -> (B,)."""
+        return self.add("Squeeze", x, self.integers([1]))
+
+    def equals(self, column: str, n: int, first: int = 0) -> str:
+        """Booleans (B, n): whether each integer of a column is `first`, `first` + 1, ..."""
+        return self.add("Equal", column, self.integers([range(first, first + n)]))
+
+    def one_hot(self, column: str, n: int, first: int = 0) -> str:
+        """Rows of the identity, (B, n) float32, for a column of integers."""
+        return self.as_float(self.equals(column, n, first))
+
+    def best(self, x: str) -> str:
+        """The index of the largest number in each row, as a column."""
+        return self.add("ArgMax", x, axis=1, keepdims=1)
+
+    def row_sum(self, x: str) -> str:
+        """The sum of each row, as a column."""
+        return self.add("ReduceSum", x, self.integers([1]), keepdims=1)
+
+    def log_softmax(self, x: str, temperature: float) -> str:
+        if temperature != 1:
+            x = self.add("Div", x, self.constant(temperature))
+        return self.add("LogSoftmax", x, axis=1)
+
+    def log_add_exp(self, a: str, b: str) -> str:
+        difference = self.add("Neg", self.add("Abs", self.add("Sub", a, b)))
+        return self.add("Add", self.add("Max", a, b), self.add("Softplus", difference))

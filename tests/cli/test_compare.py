@@ -1,0 +1,21 @@
+import json
+import re
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+
+def test_comparison_ends_in_a_table_and_a_report(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "c"
+    settings = ["eval_every=400", "eval_episodes=2", "final_episodes=2", "nsac.mu0=0.5"]
+    words = ("compare", "sac", "nsac", "--steps", 800, "--seeds", 2, "--out", out, "--set")
+    code, text, _ = run(*words, *settings)
+    assert code == 0
+    assert re.search(r"nsac +[\d.]+ \[[\d.]+, [\d.]+\]", text)
+    assert "95% bootstrap interval over 2 seeds" in text
+    assert "policy-inertia compare sac nsac" in (out / "report.html").read_text()
+    assert list((out / "figures").glob("*curves.png"))
+    (about,) = out.glob("runs/*/nsac,mu0=0.5/seed-0/run.json")
+    config = json.loads(about.read_text())["config"]
+    assert (config["config"]["mu0"], config["eval_every"]) == (0.5, 400)
+    assert run(*words, *settings).code == 0  # nothing is left to do

@@ -1,0 +1,54 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from policy_inertia import Policy, evaluate
+from tests.cli.conftest import Run
+
+
+def test_figures_of_every_variant_are_printed_as_json(run: Run, nested_run: Path) -> None:
+    code, text, _ = run("evaluate", nested_run, "--episodes", 3, "--hysteresis", 0.5, "--json")
+    assert code == 0
+    figures = json.loads(text)
+    assert set(figures) == {
+        "sampled",
+        "greedy",
+        "core, sampled",
+        "hysteresis 0.5, sampled",
+        "hysteresis 0.5, greedy",
+    }
+    assert figures["sampled"]["episodes"] == 3
+    assert figures["sampled"]["mu_mean"] > 0.25
+    policy = Policy.load(nested_run)
+    assert figures["greedy"] == evaluate(policy, "CartPole-v1", 3, 0, True).summary()
+
+
+def test_table_has_a_column_for_every_measure_with_a_value(run: Run, nested_run: Path) -> None:
+    code, text, _ = run("evaluate", nested_run, "--episodes", 2)
+    assert code == 0
+    assert all(label in text for label in ("return", "oscillation ratio", "mean dwell", "mean mu"))
+    assert "crash rate" not in text  # CartPole reports no crashes
+
+
+def test_best_policy_of_a_run_can_be_chosen(run: Run, nested_run: Path) -> None:
+    words = ("--episodes", 2, "--json")
+    chosen = run("evaluate", nested_run, "--best", *words).out
+    assert chosen == run("evaluate", nested_run / "best.safetensors", *words).out
+
+
+def test_highway_policy_is_evaluated_in_highway_env(run: Run, trained: Path) -> None:
+    words = ("evaluate", trained, "--episodes", 2, "--json", "--env-kwargs", "config.duration=4")
+    ours, original = run(*words), run(*words, "--simulator", "highway-env")
+    assert ours.code == original.code == 0
+    returns = [json.loads(text)["greedy"]["return"] for text in (ours.out, original.out)]
+    assert returns[1] == pytest.approx(returns[0])
+    code, _, text = run("evaluate", trained, "--env", "CartPole-v1", "--simulator", "highway-env")
+    assert code == 2
+    assert "the env here is CartPole-v1" in text
+
+
+def test_budget_of_a_policy_without_a_dial_is_kept_by_hysteresis(run: Run, finished: Path) -> None:
+    code, text, _ = run("evaluate", finished, "--episodes", 2, "--budget", 1, "--json")
+    assert code == 0
+    assert "budget 1 (threshold 0), greedy" in json.loads(text)

@@ -1,0 +1,146 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from policy_inertia.cli import main as entry
+from policy_inertia.cli.command import Command
+from policy_inertia.cli.main import COMMANDS
+from tests.cli.conftest import Run
+
+# Shows every help page but train's, then prints which of the slow libraries were imported.
+SHOW_HELP = """
+import sys
+from policy_inertia.cli.main import COMMANDS, main
+for words in ([], ["--help"], *([name, "--help"] for name in COMMANDS if name != "train")):
+    sys.argv = ["policy-inertia", *words]
+    try:
+        main()
+    except SystemExit as stop:
+        assert stop.code == 0
+print("IMPORTED", sorted({"jax", "numpy", "gymnasium", "matplotlib"} & set(sys.modules)))
+"""
+
+
+def test_overview_shows_the_example_and_the_summary_of_every_command(run: Run) -> None:
+    for words in ((), ("--help",), ("help",)):
+        code, text, _ = run(*words)
+        assert code == 0
+        for command in COMMANDS.values():
+            assert re.search(
+                rf"^  {re.escape(command.example)} +{re.escape(command.summary())}$", text, re.M
+            )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command_is_a_file_with_a_summary_an_example_and_a_help_page(name: str, run: Run) -> None:
+    command = COMMANDS[name]
+    assert command.__module__ == f"policy_inertia.cli.{name.replace('-', '_')}"
+    assert 10 < len(command.summary()) < 60
+    assert command.example.split()[:2] == ["policy-inertia", name]
+    code, text, _ = run(name, "--help")
+    assert code == 0
+    assert f"Example:\n  {command.example}\n" in text
+    assert f"usage: policy-inertia {name}" in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_flag_has_a_help_text(name: str, run: Run) -> None:
+    flags = re.split(r"^│ (?=-)", run(name, "--help").out, flags=re.M)[1:]
+    assert flags[0].startswith("-h, --help")
+    for flag in flags[1:]:
+        assert re.search(r" [A-Za-z]['a-z]+:? [a-z]+[ .]", flag), flag
+
+
+def test_help_imports_neither_jax_nor_numpy() -> None:
+    done = subprocess.run([sys.executable, "-c", SHOW_HELP], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "IMPORTED []"
+
+
+def test_command_is_added_by_a_class_and_one_row(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.cli.greet import Greet
+
+    monkeypatch.setitem(entry.COMMANDS, Greet.name, Greet)
+    assert issubclass(Greet, Command)
+    assert re.search(r"policy-inertia greet Ada --times 2 +Greet somebody\n", run().out)
+    assert "How often." in run("greet", "--help").out
+    assert run("greet", "Ada", "--times", 2).out == "hello Ada\nhello Ada\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("trian", "there is no command 'trian': did you mean 'train'?"),
+        ("matched", "there is no command 'matched'"),
+        ("evaluate nowhere", "there is no file nowhere"),
+        ("record nowhere", "there is no file"),
+        ("record . --out x.avi", "written as .gif or .mp4"),
+        ("report nowhere", "holds no study"),
+        ("parity TwoWays", "did you mean 'TwoWay'"),
+        ("train", "needs a method and an env"),
+        ("train nsac", "needs a method and an env"),
+        ("train nsca CartPole-v1", "did you mean 'nsac'"),
+        ("train nsac CartPole-v2", "did you mean 'CartPole-v1'"),
+        ("train nsac Pendulum-v1", "needs Discrete actions"),
+        ("train nsac CartPole-v1 --mu0 1", "must lie in [0, 1)"),
+        ("train nsac CartPole-v1 --steps 0", "must be at least 1"),
+        ("train nsac CartPole-v1 --out /proc/x", "choose another place"),
+        ("train nsac CartPole-v1 --env-kwargs wage", "write name=value"),
+        ("train dqn policy_inertia/TwoWay-v0 --env-kwargs config.scenari=simple", "scenari"),
+        ("compare dqn --set sac.x=1", "'sac' is no setting of DQNConfig"),
+        ("compare dqn --set dqn", "write name=value"),
+        ("compare dqn --set dqn.learning_rat=1", "did you mean 'learning_rate'"),
+        ("compare dqn --jobs 0", "jobs is 0"),
+        ("theory --mdps 0", "mdps is 0"),
+        ("theory --gamma 1", "gamma is 1.0"),
+        ("theory --examples windyline", "did you mean 'windy-line'"),
+        ("theory --out /proc/x", "choose another place"),
+        ("study papr", "did you mean 'paper'"),
+    ],
+)
+def test_bad_input_is_answered_in_one_sentence(
+    run: Run, words: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, text = run(*words.split())
+    assert code == 2
+    assert sentence in text
+    assert text.startswith("policy-inertia: ")
+    assert text.count("\n") == 1
+    assert not list(tmp_path.rglob("run.json"))
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("evaluate . --hysteresi 1", "--hysteresis"),
+        ("evaluate", "POLICY"),
+        ("evaluate . --seed x", "--seed"),
+        ("methods now", "now"),
+    ],
+)
+def test_wrong_flag_is_explained(run: Run, words: str, hint: str) -> None:
+    code, _, text = run(*words.split())
+    assert code == 2
+    assert hint in text
+
+
+def test_ctrl_c_says_how_to_continue(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: Command) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(COMMANDS["tasks"], "run", interrupted)
+    code, _, text = run("tasks")
+    assert code == 130
+    assert "the same command with --resume goes on" in text
+
+
+def test_module_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "policy_inertia", "--version"], capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert re.match(r"\d+\.\d+", done.stdout)

@@ -1,0 +1,100 @@
+import io
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from policy_inertia.cli import progress
+
+FIGURES = {
+    "eval/return": 123.45,
+    "eval/oscillation_ratio": 0.25,
+    "dial/oscillation_ratio_at_0": 0.4,
+    "dial/oscillation_ratio_at_1": 0.1,
+}
+
+
+@dataclass
+class FakeRun:
+    """A run of a study as the progress bars see it."""
+
+    label: str
+    state: str = "waiting"
+    step: int = 0
+    tries: int = 1
+    error: str = ""
+    figures: dict[str, Any] = field(default_factory=lambda: FIGURES)
+
+    @property
+    def path(self) -> Path:
+        return Path(self.label)
+
+    @property
+    def config(self) -> Any:
+        return SimpleNamespace(steps=100)
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What a terminal shows."""
+    text = io.StringIO()
+    terminal = Console(file=text, force_terminal=True, width=160, highlight=False)
+    monkeypatch.setattr(progress, "out", terminal)
+    return text
+
+
+def test_training_bar_shows_speed_and_the_newest_evaluation(screen: io.StringIO) -> None:
+    with progress.training_progress(1_000, quiet=False) as update:
+        update(0, {}, 0.0)
+        update(500, FIGURES, 1234.0)
+    text = screen.getvalue()
+    assert "1,234 steps/s  return 123.45  oscillation ratio 0.250  dial 0.40 / 0.10" in text
+    assert "500/1,000" in text
+
+
+def test_quiet_training_prints_one_line_for_each_evaluation(screen: io.StringIO) -> None:
+    with progress.training_progress(1_000, quiet=True) as update:
+        for step in (100, 200, 300):
+            update(step, FIGURES, 10.0)
+        update(400, dict(FIGURES), 10.0)
+    lines = screen.getvalue().splitlines()
+    assert [line.split()[1] for line in lines] == ["100", "400"]
+
+
+def test_study_bars_count_runs_and_show_those_under_way(screen: io.StringIO) -> None:
+    runs = [FakeRun("first", "done"), FakeRun("second", "running", 40), FakeRun("third", "failed")]
+    with progress.study_progress(quiet=False) as update:
+        update(runs)  # type: ignore[arg-type]
+        assert "second" in screen.getvalue()
+        runs[1].state = "done"
+        update(runs)  # type: ignore[arg-type]
+    text = screen.getvalue()
+    assert "1 of 3 runs, 1 failed" in text
+    assert "2 of 3 runs, 1 failed" in text
+
+
+def test_quiet_study_prints_each_end_and_failure_once(screen: io.StringIO) -> None:
+    runs = [FakeRun("first", "running"), FakeRun("second", error="no memory")]
+    with progress.study_progress(quiet=True) as update:
+        update(runs)  # type: ignore[arg-type]
+        runs[0].state = "done"
+        runs[1].state = "failed"
+        for _ in range(2):
+            update(runs)  # type: ignore[arg-type]
+    assert screen.getvalue().splitlines() == [
+        "0/2  second  failed once: no memory",
+        "2/2  first  return 123.45  oscillation ratio 0.250  dial 0.40 / 0.10",
+        "2/2  second  failed: no memory",
+    ]
+
+
+def test_counting_is_silent_when_quiet(screen: io.StringIO) -> None:
+    with progress.counting("checking", 2, quiet=True) as update:
+        update(1, 2, "a part")
+    assert not screen.getvalue().strip()
+    with progress.counting("checking", 2) as update:
+        update(1, 2, "a part")
+    assert "a part" in screen.getvalue()

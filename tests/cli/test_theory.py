@@ -1,0 +1,21 @@
+import re
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+
+def test_theory_ends_in_a_table_and_pictures(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "theory"
+    words = ("--mdps", 3, "--states", 3, "--examples", "windy-line", "--out", out)
+    code, text, _ = run("theory", *words)
+    assert code == 0
+    assert re.search(r"Theorem 3.1's rule: return +one length", text)
+    assert re.search(r"Theorem 3.2, greedy: every Q +discounted", text)
+    assert "Lemma 3.1" in (out / "checks.txt").read_text()
+    assert {p.name for p in out.iterdir()} == {"checks.txt", "improvement.png", "tradeoff.png"}
+
+
+def test_examples_can_be_left_out(run: Run, tmp_path: Path) -> None:
+    words = ("--mdps", 1, "--states", 2, "--actions", 2, "--out", tmp_path, "--examples")
+    assert run("theory", *words).code == 0
+    assert {p.name for p in tmp_path.iterdir()} == {"checks.txt"}

@@ -1,0 +1,84 @@
+import dataclasses
+import sys
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from PIL import Image
+
+from policy_inertia import InputError, Policy
+from policy_inertia.drawing import video
+from policy_inertia.evaluation.recording import RecordedStep, record
+from tests.support.policies import fresh
+from tests.support.probes import Seen
+
+
+def seen() -> gym.Env:
+    return Seen(render_mode="rgb_array")
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return fresh("nsac", Seen)
+
+
+def test_gif_shows_every_step(policy: Policy, tmp_path: Path) -> None:
+    recordings = record(policy, seen, episodes=2)
+    video.write(recordings, tmp_path / "a.gif", speed=5)
+    with Image.open(tmp_path / "a.gif") as gif:
+        pictures, duration = [], 0
+        for k in range(getattr(gif, "n_frames", 1)):  # equal pictures in a row become one
+            gif.seek(k)
+            pictures.append(np.asarray(gif.convert("RGB")))
+            duration += gif.info["duration"]
+    assert duration == 22 * 200
+    # the strip below the frame has the colours of the actions
+    actions = [s.action for s in recordings[0].steps[:10]]
+    row = pictures[0][360 + 26 + 9]
+    cells = [row[int(10 + (k + 0.25) * 460 / 10)] for k in range(10)]
+    blue = [int(cell[2]) > int(cell[0]) for cell in cells]
+    assert blue == [action == 0 for action in actions]
+
+
+def test_picture_shows_its_own_frame(policy: Policy) -> None:
+    (recording,) = record(policy, seen)
+    shown = [int(np.asarray(picture)[5, 5, 0]) for picture in video.draw(recording)]
+    assert shown == [20 * t for t in range(11)]
+
+
+def test_strip_of_a_long_episode_is_a_moving_window(policy: Policy) -> None:
+    (recording,) = record(policy, seen, limit=1)
+    frame = recording.last
+    steps = [RecordedStep(frame, -1, k // 60, 1.0) for k in range(120)]
+    recording = dataclasses.replace(recording, steps=steps, nested=False)
+    rows = [np.asarray(picture)[360 + 26 + 9] for picture in video.draw(recording)]
+    first, last = rows[0], rows[-1]
+    assert all(int(first[x][2]) > int(first[x][0]) for x in (20, 240, 460))  # blue: action 0
+    assert all(int(last[x][2]) < int(last[x][0]) for x in (20, 240, 400))  # orange: action 1
+
+
+def test_mp4_is_written(policy: Policy, tmp_path: Path) -> None:
+    import imageio_ffmpeg
+
+    video.write(record(policy, seen, limit=3), tmp_path / "a.mp4")
+    frames, _ = imageio_ffmpeg.count_frames_and_secs(str(tmp_path / "a.mp4"))
+    assert frames == 4
+
+
+def test_impossible_recordings_are_refused(
+    policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recordings = record(policy, seen, limit=2)
+    with pytest.raises(InputError, match=r"written as \.gif or \.mp4"):
+        video.write(recordings, tmp_path / "a.avi")
+    with pytest.raises(InputError, match="more than 0"):
+        video.write(recordings, tmp_path / "a.gif", speed=0)
+    with pytest.raises(InputError, match="frames=True"):
+        video.write(record(policy, seen, frames=False), tmp_path / "a.gif")
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="choose another place"):
+        video.write(recordings, tmp_path / "file" / "a.gif")
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(InputError, match="pip install imageio-ffmpeg"):
+        video.write(recordings, tmp_path / "a.mp4")
