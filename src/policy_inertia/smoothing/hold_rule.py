@@ -98,7 +98,9 @@ class HoldRule:
 
     def _scores(self, obs: np.ndarray, previous: np.ndarray) -> np.ndarray:
         if isinstance(self.controller, Core):
-            return self.controller.scores(obs)
+            scores = self.controller.scores(obs)
+            assert scores is not None, "with_hysteresis refuses cores that give actions"
+            return scores
         return self.controller.acting(self.controller.spaces.encode(obs), previous).scores
 
 
