@@ -1,4 +1,4 @@
-"""The error that users see, and the checks that raise it."""
+"""The error that users see, and helpers for its messages."""
 
 from __future__ import annotations
 
@@ -7,11 +7,23 @@ from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """Something the user gave cannot be used; the message is one sentence that says what to do."""
+    """An input that cannot be used.
+
+    The message is one sentence: what was given, what is expected and what to do.
+    """
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: what was probably meant, or all there is."""
+    """The end of a sentence about an unknown name: the most similar name, or all names.
+
+    Args:
+        name: The unknown name.
+        known: All names that exist.
+
+    Returns:
+        A text such as ": did you mean 'dqn'?" or ": choose one of dqn, sac". It is empty if no name
+        is similar and there are more than twelve.
+    """
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:
@@ -22,7 +34,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def refuse_outside(config: object, low: float, high: float | None, *names: str) -> None:
-    """Check that settings lie in [low, high], NaN never does; lists are checked item by item."""
+    """Check that settings lie in [low, high].
+
+    Args:
+        config: Object whose attributes are checked. Of a tuple, every item is checked.
+        low: Smallest allowed value.
+        high: Largest allowed value; None for no limit.
+        names: Names of the attributes.
+
+    Raises:
+        InputError: A value is outside, or is NaN.
+    """
     for name in names:
         value = getattr(config, name)
         for item in value if isinstance(value, tuple) else (value,):
@@ -32,5 +54,6 @@ def refuse_outside(config: object, low: float, high: float | None, *names: str) 
 
 
 def refuse_huber(huber: float | None) -> None:
+    """Check the threshold of a Huber loss; None stands for the squared loss."""
     if huber is not None and not huber > 0:
-        raise InputError(f"huber is {huber}: give a size of errors above 0, or leave it out")
+        raise InputError(f"huber is {huber}: give a threshold above 0, or leave it out")

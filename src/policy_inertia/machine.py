@@ -1,6 +1,6 @@
 """The machine: its threads, memory, disk and installed versions.
 
-Only the standard library is imported here: threads must be set before NumPy is imported.
+This module imports only the standard library, because threads must be set before NumPy is imported.
 """
 
 from __future__ import annotations
@@ -19,25 +19,27 @@ ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-    # the flag leaves out XLA's newer products of matrices: shared among as many threads as there
-    # are cores, sums over many rows come out with other bits on another machine
+    # The flag above does not cover XLA's newer matrix products. With one thread per core they split
+    # sums over many rows differently on each machine, and the results differ in the last bits.
     "NPROC": "1",
 }
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
+"""Environment variables that limit NumPy and XLA to one thread."""
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameter numbers of mallopt(3)
 
 
 def use_one_thread() -> None:
-    """Say so to NumPy and XLA, where the user has not; only before they are imported."""
+    """Set the thread variables that the user has not set; call before NumPy is imported."""
     for name, value in ONE_THREAD.items():
         os.environ.setdefault(name, value)
     keep_memory()
 
 
 def keep_memory() -> None:
-    """Have the C library keep up to 2 GB of what is freed, where it is glibc.
+    """Make glibc keep up to 2 GB of freed memory instead of returning it to the system.
 
-    By default it gives large blocks back to the system at once, and a call that learns from pixels
-    takes tens of megabytes: it would pay for all those pages anew each time.
+    An update from pixels allocates tens of megabytes. By default glibc returns such large blocks at
+    once, and the next update has to fetch all pages again. Other C libraries are left alone.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt is not None:
@@ -49,16 +51,16 @@ MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 def free_memory() -> int:
-    """Bytes that can be had without swapping; a container's own limit counts."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    """Bytes that can be allocated without swapping, within the limit of a container."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     available = re.search(r"MemAvailable:\s+(\d+) kB", _text(MEMINFO))
     if available:
-        found.append(int(available[1]) * 1024)
-    limit = re.match(r"\d+", _text(CGROUP / "memory.max"))
+        limits.append(int(available[1]) * 1024)
+    container = re.match(r"\d+", _text(CGROUP / "memory.max"))
     used = re.match(r"anon (\d+)", _text(CGROUP / "memory.stat"))
-    if limit and used:
-        found.append(max(0, int(limit[0]) - int(used[1])))
-    return min(found)
+    if container and used:
+        limits.append(max(0, int(container[0]) - int(used[1])))
+    return min(limits)
 
 
 def free_disk(folder: Path) -> int:
@@ -69,7 +71,7 @@ def free_disk(folder: Path) -> int:
 def _text(path: Path) -> str:
     try:
         return path.read_text()
-    except OSError:  # another system than Linux, or none of its containers
+    except OSError:  # not Linux, or not in a container
         return ""
 
 
@@ -77,19 +79,20 @@ LIBRARIES = ("policy-inertia", "jax", "jaxlib", "optax", "numpy", "gymnasium")
 
 
 def versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    """The versions of Python and of `LIBRARIES`."""
+    installed = {"python": platform.python_version()}
     for library in LIBRARIES:
         try:
-            found[library] = importlib.metadata.version(library)
+            installed[library] = importlib.metadata.version(library)
         except importlib.metadata.PackageNotFoundError:
-            found[library] = "not installed"
-    return found
+            installed[library] = "not installed"
+    return installed
 
 
 def commit() -> str | None:
-    """The commit of the code that runs, where it is a git checkout."""
+    """The git commit of the running code; None if it is not a git checkout."""
     try:
-        answer = subprocess.run(
+        git = subprocess.run(
             ["git", "-C", os.path.dirname(__file__), "rev-parse", "HEAD"],
             capture_output=True,
             text=True,
@@ -97,4 +100,4 @@ def commit() -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return answer.stdout.strip() or None
+    return git.stdout.strip() or None

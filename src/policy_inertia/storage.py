@@ -1,4 +1,4 @@
-"""Files that survive a kill and cannot run code: safetensors, JSON and .npy, moved into place."""
+"""Files that survive a kill and cannot run code: safetensors and JSON, written atomically."""
 
 from __future__ import annotations
 
@@ -17,37 +17,56 @@ import safetensors.numpy
 from policy_inertia.errors import InputError
 from policy_inertia.types import Tree
 
-FORMAT = 1  # of policy files and of checkpoints; a newer one is refused
+FORMAT = 2
+"""Format number of policy files, checkpoints and run folders; policy-inertia 0.1 wrote 1."""
 
 
 def flatten(tree: Tree, prefix: str) -> dict[str, np.ndarray]:
-    """A pytree as named arrays."""
+    """Convert a pytree to named arrays, such as `prefix.critics.0.w`."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {
-        f"{prefix}.{jax.tree_util.keystr(path, simple=True, separator='.')}": np.asarray(leaf)
-        for path, leaf in leaves
-    }
+    return {_leaf_name(prefix, path): np.asarray(leaf) for path, leaf in leaves}
 
 
 def unflatten(template: Tree, arrays: dict[str, np.ndarray], prefix: str, where: Path) -> Tree:
-    """The inverse of `flatten`; `template` gives structure, shapes and dtypes."""
+    """Build a pytree from named arrays, the inverse of `flatten`.
+
+    Args:
+        template: A pytree with the same structure, shapes and dtypes.
+        arrays: Arrays by name.
+        prefix: The prefix that `flatten` got.
+        where: The file, for error messages.
+
+    Returns:
+        The pytree, with the arrays as leaves.
+
+    Raises:
+        InputError: An array is missing, or has another shape or dtype.
+    """
     leaves, structure = jax.tree_util.tree_flatten_with_path(template)
     values = []
     for path, leaf in leaves:
-        name = f"{prefix}.{jax.tree_util.keystr(path, simple=True, separator='.')}"
+        name = _leaf_name(prefix, path)
         value = arrays.get(name)
         if value is None or value.shape != leaf.shape or value.dtype != leaf.dtype:
-            found = "nothing" if value is None else f"{value.dtype}{list(value.shape)}"
+            actual = "nothing" if value is None else f"{value.dtype}{list(value.shape)}"
             raise InputError(
-                f"{where} holds {found} for '{name}' where {leaf.dtype}{list(leaf.shape)} is "
-                "expected: it was written for other settings, so use the file of this run"
+                f"{where} holds {actual} for '{name}', but {leaf.dtype}{list(leaf.shape)} is "
+                "expected: it was written with other settings, so use the file of this run"
             )
         values.append(value)
     return jax.tree_util.tree_unflatten(structure, values)
 
 
+def _leaf_name(prefix: str, path: Any) -> str:
+    return f"{prefix}.{jax.tree_util.keystr(path, simple=True, separator='.')}"
+
+
 def write_file(path: Path, data: bytes) -> None:
-    """Write under a temporary name, to the disk, then move: the path holds all of it or the old."""
+    """Write a file atomically: after a kill, `path` holds all of the data or the old file.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         with open(temporary, "wb") as file:
@@ -61,6 +80,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def cannot_write(path: Path, error: OSError) -> InputError:
+    """The error for a file or folder that cannot be written."""
     return InputError(
         f"cannot write {path} ({error.strerror or error}): "
         "free the disk or choose another place with --out"
@@ -68,20 +88,30 @@ def cannot_write(path: Path, error: OSError) -> InputError:
 
 
 def claim(path: Path, about: str, kind: str) -> IO[str]:
-    """Make the folder `path` ours until the returned file is closed, or the process dies.
+    """Create and lock the folder `path`, until the returned file is closed or the process ends.
 
-    `about` is the file that describes what is in it: without it the folder must be empty.
+    Args:
+        path: The folder.
+        about: Name of the file that describes the folder. If it is missing, the folder must be
+            empty.
+        kind: What the folder holds, for error messages.
+
+    Returns:
+        The open lock file.
+
+    Raises:
+        InputError: The folder holds other files, is in use, or cannot be written.
     """
-    known = (path / about).exists()
-    # hidden: the lock, and what a kill left of a file that was being written
-    if not known and path.is_dir() and any(p.name[0] != "." for p in path.iterdir()):
+    described = (path / about).exists()
+    # hidden files are the lock, and files that a kill left half written
+    if not described and path.is_dir() and any(p.name[0] != "." for p in path.iterdir()):
         raise InputError(
             f"{path} is not empty and holds no {kind}: choose another --out, so that nothing in it "
             "is overwritten"
         )
     try:
         path.mkdir(parents=True, exist_ok=True)
-        lock = open(path / ".lock", "w")  # noqa: SIM115 - held as long as the work goes on
+        lock = open(path / ".lock", "w")  # noqa: SIM115 - the caller closes it
     except OSError as error:
         raise cannot_write(path, error) from error
     try:
@@ -95,11 +125,24 @@ def claim(path: Path, about: str, kind: str) -> IO[str]:
 
 
 def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON, atomically."""
     write_file(path, (json.dumps(value, indent=1) + "\n").encode())
 
 
-def read_json(path: Path, kind: str) -> dict[str, Any]:
-    """Read one of our JSON files, or say in one sentence why it is none."""
+def read_json(path: Path, kind: str, format_number: int = FORMAT) -> dict[str, Any]:
+    """Read a JSON file that this package wrote.
+
+    Args:
+        path: The file.
+        kind: What the file holds, for error messages.
+        format_number: The format that the file must have.
+
+    Returns:
+        The object in the file.
+
+    Raises:
+        InputError: The file is missing, cannot be read, or has another format.
+    """
     try:
         value = json.loads(path.read_text())
     except FileNotFoundError:
@@ -107,28 +150,45 @@ def read_json(path: Path, kind: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read as {kind} ({error})") from error
     if not isinstance(value, dict) or "format" not in value:
-        raise InputError(f"{path} is not {kind} of policy-inertia: it names no format")
-    refuse_newer(path, value["format"])
+        raise InputError(f"{path} is not {kind} of policy-inertia: it has no format number")
+    refuse_format(path, value["format"], format_number)
     return value
 
 
-def refuse_newer(path: Path, version: Any) -> None:
-    if not isinstance(version, int) or version > FORMAT:
+def refuse_format(path: Path, number: Any, expected: int = FORMAT) -> None:
+    """Check the format number of a file.
+
+    Raises:
+        InputError: The number is not `expected`.
+    """
+    if not isinstance(number, int) or number > expected:
         raise InputError(
-            f"{path} has format {version} and this version reads up to {FORMAT}: "
+            f"{path} has format {number} and this version reads format {expected}: "
             "upgrade policy-inertia to use it"
+        )
+    if number < expected:
+        raise InputError(
+            f"{path} has format {number}, which policy-inertia 0.1 wrote: train or save it again "
+            "with this version, or use policy-inertia 0.1"
         )
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
-    """A safetensors file, with `about` as JSON in its header."""
+    """Write arrays as a safetensors file, with `about` as JSON in its header."""
     metadata = {"policy_inertia": json.dumps({"format": FORMAT, **about})}
     contiguous = {name: np.array(a, order="C") for name, a in arrays.items()}
     write_file(path, safetensors.numpy.save(contiguous, metadata))
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The inverse of `write_arrays`; refuses what is truncated, foreign or newer."""
+    """Read a file of `write_arrays`.
+
+    Returns:
+        The arrays by name, and `about`.
+
+    Raises:
+        InputError: The file is missing, truncated, from another program, or has another format.
+    """
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -137,19 +197,19 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         raise InputError(f"there is no file {path}") from None
     except (OSError, safetensors.SafetensorError) as error:
         raise InputError(
-            f"{path} is no complete safetensors file ({error}): it may be truncated or of another "
-            "program, so save it again"
+            f"{path} is not a complete safetensors file ({error}): it may be truncated or from "
+            "another program, so save it again"
         ) from error
     if "policy_inertia" not in metadata:
         raise InputError(
-            f"{path} is a safetensors file of another program: expected one that policy-inertia "
-            "wrote, such as a run's policy.safetensors"
+            f"{path} is a safetensors file of another program: give one that policy-inertia wrote, "
+            "such as a run's policy.safetensors"
         )
     about = json.loads(metadata["policy_inertia"])
-    refuse_newer(path, about.get("format"))
+    refuse_format(path, about.get("format"))
     return arrays, about
 
 
 def finite(value: Any) -> Any:
-    """JSON has no NaN: an undefined figure is null."""
+    """Convert NaN and infinity to None, because JSON has neither."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -10,7 +10,7 @@ import pytest
 
 from policy_inertia import InputError, Policy
 from policy_inertia.interop import onnx_out as exporting
-from policy_inertia.interop.description import model_of
+from policy_inertia.interop.description import describe
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_out import export, nearly_tied
 from policy_inertia.networks.layers import Linear
@@ -51,7 +51,7 @@ def test_file_acts_as_the_policy_on_ten_thousand_observations(method, settings, 
     assert written.difference < 1e-5
     assert "1,000 random inputs" in str(written)
     action, pi, mu = ask(written.path)
-    core = model_of(policy).scores(OBS)
+    core = describe(policy).core_output(OBS)
     near = nearly_tied(core)
     if tau is not None:
         scores = policy.acting(OBS, PREV).scores
@@ -191,14 +191,14 @@ def test_repetition_is_refused(tmp_path):
 
 def test_graph_that_differs_is_not_written(tmp_path, monkeypatch):
     def wrong(policy):
-        model = model_of(policy)
+        model = describe(policy)
         ((eyes, (*first, last)),) = model.controller.networks
         last = Linear(last.w, last.b + 0.01)
         networks = ((eyes, (*first, last)),)
         controller = dataclasses.replace(model.controller, networks=networks)
         return dataclasses.replace(model, controller=controller)
 
-    monkeypatch.setattr(exporting, "model_of", wrong)
+    monkeypatch.setattr(exporting, "describe", wrong)
     with pytest.raises(InputError, match=r"differs from Policy\(nsac .* nothing was written"):
         export(fresh("nsac"), tmp_path / "p.onnx")
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,6 @@ import yaml
 
 from policy_inertia import InputError, Policy, evaluate, export, model_card
 from policy_inertia.smoothing.vec_smooth_actions import VecSmoothActions
-from tests.cli.test_commands import call
 from tests.support.policies import OBS, fresh, with_mu
 
 

@@ -207,7 +207,7 @@ def test_files_that_are_no_policy_are_refused(tmp_path):
     with pytest.raises(InputError, match="truncated"):
         Policy.load(path)
     path.write_bytes(b"GIF89a" * 50)
-    with pytest.raises(InputError, match="no complete safetensors"):
+    with pytest.raises(InputError, match="not a complete safetensors"):
         Policy.load(path)
     path.write_bytes(safetensors.numpy.save({"x": np.zeros(3)}))
     with pytest.raises(InputError, match="another program"):

@@ -22,7 +22,6 @@ from policy_inertia.smoothing.smooth import HELD_OUT
 from policy_inertia.smoothing.smooth_actions import SmoothActions
 from policy_inertia.smoothing.verdict import Candidate, decide, interval
 from policy_inertia.training.session import EVALUATION, FINAL, TRAINING, Session
-from tests.cli.test_commands import call
 from tests.support import probes
 
 SHORT = {"steps": 4_000, "episodes": 40, "calibration_episodes": 20, "learning_rate": 1e-3}

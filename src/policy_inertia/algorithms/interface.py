@@ -189,12 +189,24 @@ class Algorithm:
     behaviour: Behaviour
 
 
+class HoldProbability(Protocol):
+    """Give the probability (B,) of repeating `prev_action` where an agent wants another `action`.
+
+    Only the controller is asked: the core's outputs in an observation are not used.
+    """
+
+    def __call__(
+        self, params: Tree, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
+    ) -> np.ndarray: ...
+
+
 @dataclass(frozen=True)
 class Nested(Algorithm):
     """An algorithm around a core."""
 
     core_params: Parameters
     """Take the core's parameters from the nested algorithm's."""
+    hold_probability: HoldProbability
 
 
 @dataclass(frozen=True)

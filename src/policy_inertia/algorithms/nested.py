@@ -56,6 +56,11 @@ class Controller(Protocol):
     ) -> Acting:
         """Compute the mixed policy's outputs from the core's."""
 
+    def hold_probability(
+        self, params: Tree, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
+    ) -> np.ndarray:
+        """Give the probability of repeating where an agent wants `action`; on the host."""
+
     def draw(self, step: int, rng: np.random.Generator) -> float:
         """Draw a number for a training episode that begins at this step (see `Behaviour`)."""
 
@@ -102,7 +107,7 @@ class ControllerParts:
     """A controller as plain networks and numbers, for export to other programs."""
 
     rule: str
-    """How the networks' outputs become a policy; see `interop.description.RULES`."""
+    """How the networks' outputs become a policy; see `interop.onnx_rules.RULES`."""
     networks: tuple[Tree, ...]
     """Parameters over the observation, a_prev's one-hot and, for a dial, the price's features."""
     numbers: dict[str, float]
@@ -163,8 +168,22 @@ def nested(core: Algorithm, controller: Controller, spec: Spec) -> Nested:
         core_acting = core.apply(params.core, obs, prev_action, np)
         return controller.explore(params.controller, obs, prev_action, core_acting, drawn)
 
+    def hold_probability(
+        params: NestedParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
+    ) -> np.ndarray:
+        return controller.hold_probability(params.controller, obs, prev_action, action)
+
     behaviour = replace(core.behaviour, policy=explore, draw=controller.draw)
-    return Nested(init, update, acting, apply, intervals, behaviour, lambda params: params.core)
+    return Nested(
+        init,
+        update,
+        acting,
+        apply,
+        intervals,
+        behaviour,
+        core_params=lambda params: params.core,
+        hold_probability=hold_probability,
+    )
 
 
 def core_outputs(core: Algorithm, state: Tree, batch: Transition) -> CoreOutputs:

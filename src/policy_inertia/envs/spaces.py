@@ -106,6 +106,10 @@ class Spaces:
             obs = np.moveaxis(np.asarray(obs), -1, 1)
         return np.array(obs, self.dtype, order="C").reshape(len(obs), -1)
 
+    def encode_for_networks(self, obs: Array) -> np.ndarray:
+        """Encode observations for networks only: parts that no network sees may be zeros."""
+        return self.encode(obs)
+
     def decode(self, vectors: np.ndarray) -> np.ndarray:
         """The inverse of `encode`, for policies that expect the env's own observations."""
         if self.n_states is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from policy_inertia.errors import InputError
-from policy_inertia.interop.description import model_of
+from policy_inertia.interop.description import core_network
 from policy_inertia.policies.cores import Core, CoreOptions, Loader
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import read_spaces
@@ -24,9 +24,14 @@ def is_policy(source: Any) -> bool:
 def load_policy(source: Any, env: Any, options: CoreOptions) -> Core:
     """One of our policies as a core; it must not depend on the previous action."""
     policy = Policy.load(source) if isinstance(source, Path) else source
+    if policy.repeats != (1,):
+        raise InputError(
+            f"{policy} holds its actions for several steps, and a core has no memory: give a "
+            "policy that decides at every step, such as nsac"
+        )
     if policy.hysteresis is not None and not policy.nested:
         raise InputError(
-            f"{policy} depends on its previous action, and a core must not: give it without "
+            f"{policy} depends on its previous action, and a core has no memory: give it without "
             "its hysteresis"
         )
     if env is not None:
@@ -38,12 +43,9 @@ def load_policy(source: Any, env: Any, options: CoreOptions) -> Core:
             )
     if isinstance(policy.spaces, SpacesWithCore):
         return policy.spaces.core
-    core = policy.core()
-    if policy.hysteresis is not None:
-        core = Policy(core.method, core.config, core.spaces, core.params, task=core.task)
-    model = model_of(core)
-    name = options.name or f"{core.method} on {policy.task or 'a task'}"
-    return Core.from_layers(name, policy.spaces, model.kind, model.core, options.temperature)
+    kind, layers = core_network(policy)
+    name = options.name or f"{policy.core().method} on {policy.task or 'a task'}"
+    return Core.from_layers(name, policy.spaces, kind, layers, options.temperature)
 
 
 LOADER = Loader(is_policy, load_policy)

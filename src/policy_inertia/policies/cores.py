@@ -25,7 +25,7 @@ from policy_inertia.errors import InputError, nearest
 from policy_inertia.networks.layers import Layers, run
 from policy_inertia.networks.perceptron import log_softmax, one_hot
 from policy_inertia.policies.hysteresis import Hysteresis
-from policy_inertia.policies.memory import PREVIOUS_ACTION, State, memory_of
+from policy_inertia.policies.memory import PREVIOUS_ACTION, Filter, State, memory_of
 from policy_inertia.policies.probing import (
     OUTPUT_KINDS,
     OutputFunction,
@@ -77,8 +77,6 @@ class Core:
                 f"temperature is {temperature}, but {name} gives actions: a temperature needs "
                 "Q-values, logits or probabilities, so leave it out"
             )
-        if hysteresis is not None and not hysteresis >= 0:
-            raise InputError(f"hysteresis is {hysteresis}: give a threshold of 0 or more")
         if hysteresis is not None and kind == "action":
             raise InputError(
                 f"{name} gives actions only, and hysteresis compares how good actions are: give a "
@@ -88,7 +86,8 @@ class Core:
         self.temperature = default_temperature(kind) if temperature is None else temperature
         self.hysteresis = hysteresis
         self.space = gym_space(spaces) if space is None else space
-        self.memory = memory_of(spaces.actions, ())
+        self.filters: tuple[Filter, ...] = () if hysteresis is None else (Hysteresis(hysteresis),)
+        self.memory = memory_of(spaces.actions, self.filters)
         self._function = function
         self._rng = np.random.default_rng()
 
@@ -115,7 +114,7 @@ class Core:
 
     def scores(self, obs: Array) -> np.ndarray | None:
         """Q-values or log-probabilities, (B, A), which hysteresis compares; None for actions."""
-        return None if self.kind == "action" else self.acting(obs).scores
+        return None if self.kind == "action" else self._scores(self.output(obs))
 
     def acting(self, obs: Array) -> Acting:
         """Probabilities and scores for a batch of the env's observations, from one call."""
@@ -123,13 +122,18 @@ class Core:
         if self.kind == "action":
             log_pi = (1 - one_hot(values, self.spaces.discrete.n, np)) * LOG_ZERO
             return plain(Categorical(log_pi), log_pi)
-        if self.kind == "probabilities":
-            values = np.log(values, out=np.full_like(values, LOG_ZERO), where=values > 0)
-        scores = values if self.kind == "q" else log_softmax(values / (self.temperature or 1), np)
+        scores = self._scores(values)
         if self.temperature == GREEDY:
             return plain(Categorical(log_greedy(scores, np)), scores)
         log_pi = log_softmax(values / self.temperature, np) if self.kind == "q" else scores
         return plain(Categorical(log_pi), scores)
+
+    def _scores(self, values: np.ndarray) -> np.ndarray:
+        if self.kind == "q":
+            return values
+        if self.kind == "probabilities":
+            values = np.log(values, out=np.full_like(values, LOG_ZERO), where=values > 0)
+        return log_softmax(values / (self.temperature or 1), np)
 
     def output(self, obs: Array) -> np.ndarray:
         """The checked output of the core itself: actions counted from 0, or (B, A) float32."""
@@ -153,12 +157,11 @@ class Core:
         obs = np.asarray(observation)
         single = obs.shape == self.spaces.obs_shape
         obs = obs[None] if single else obs
+        state = self.memory.at(state, len(obs), episode_start)
         acting = self.acting(obs)
-        policy = acting.policy
-        action = policy.mode() if deterministic else policy.sample(self._rng)
-        if self.hysteresis is not None:
-            state = self.memory.at(state, len(obs), episode_start)
-            action, _ = Hysteresis(self.hysteresis).step(action, acting.scores, state)
+        action = acting.policy.mode() if deterministic else acting.policy.sample(self._rng)
+        for rule in self.filters:
+            action, _ = rule.step(action, acting.scores, state)
         env_action = self.spaces.actions.to_env(action)
         return (env_action[0] if single else env_action), {PREVIOUS_ACTION: action}
 

@@ -55,10 +55,10 @@ class Policy:
         self.calibration = calibration
         self.traits = config.traits
         self.algorithm = config.build(choice_spec(spaces, repeats))
-        self._filters: tuple[Filter, ...] = () if repeats == (1,) else (Hold(repeats),)
+        self.filters: tuple[Filter, ...] = () if repeats == (1,) else (Hold(repeats),)
         if hysteresis is not None:
-            self._filters += (Hysteresis(hysteresis),)
-        self.memory = memory_of(spaces.actions, self._filters)
+            self.filters += (Hysteresis(hysteresis),)
+        self.memory = memory_of(spaces.actions, self.filters)
         self._rng = np.random.default_rng()
 
     def seed(self, seed: int) -> None:
@@ -88,7 +88,7 @@ class Policy:
         acting = self.acting(obs, state[PREVIOUS_ACTION])
         action = acting.policy.mode() if deterministic else acting.policy.sample(self._rng)
         fields: State = {}
-        for rule in self._filters:
+        for rule in self.filters:
             action, own = rule.step(action, acting.scores, state)
             fields |= own
         fields[PREVIOUS_ACTION] = action

@@ -47,9 +47,13 @@ class SpacesWithCore(Spaces):
 
     @property
     def spec(self) -> Spec:
-        own = super().spec
-        aside = 2 * own.actions.width
-        return own._replace(obs_dim=own.obs_dim + aside, core_outputs=aside)
+        own, outputs = super().spec, self._core_outputs
+        return own._replace(obs_dim=own.obs_dim + outputs, core_outputs=outputs)
+
+    @property
+    def _core_outputs(self) -> int:
+        """A log-probability and a score for each action."""
+        return 2 * self.actions.width
 
     @property
     def dtype(self) -> Any:
@@ -60,8 +64,13 @@ class SpacesWithCore(Spaces):
         parts = (super().encode(obs), acting.policy.log_pi, acting.scores)
         return np.concatenate(parts, axis=1, dtype=np.float32)
 
+    def encode_for_networks(self, obs: Array) -> np.ndarray:
+        """Encode without calling the core: zeros stand for its outputs."""
+        own = super().encode(obs)
+        return np.concatenate([own, np.zeros((len(own), self._core_outputs), np.float32)], axis=1)
+
     def decode(self, vectors: np.ndarray) -> np.ndarray:
-        return super().decode(vectors[:, : -2 * self.actions.width])
+        return super().decode(vectors[:, : -self._core_outputs])
 
 
 def _fields(spaces: Spaces) -> dict[str, Any]:

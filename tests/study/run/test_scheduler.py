@@ -306,11 +306,11 @@ def test_folders_that_hold_no_results_are_told_apart(tmp_path):
     (tmp_path / "study.json").write_text("{")
     with pytest.raises(InputError, match=r"study\.json"):
         collect(tmp_path)
-    (tmp_path / "study.json").write_text('{"format": 1, "name": "x"}')
+    (tmp_path / "study.json").write_text('{"format": 2, "name": "x"}')
     with pytest.raises(InputError, match="'experiments' is missing"):
         collect(tmp_path)
     about = {"title": "t", "about": "", "command": "", "experiments": []}
-    (tmp_path / "study.json").write_text(json.dumps({"format": 1, "name": "x", **about}))
+    (tmp_path / "study.json").write_text(json.dumps({"format": 2, "name": "x", **about}))
     with pytest.raises(InputError, match="no finished run yet"):
         collect(tmp_path)
 

@@ -154,6 +154,13 @@ class Inertia:
         mu = losses.inertia(x, mu0, xp) * (prev_action >= 0)
         return Acting(Categorical(log_pi), core.policy, mu, log_pi)
 
+    def hold_probability(
+        self, params: Tree, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
+    ) -> np.ndarray:
+        """mu(s, a_prev), whatever the agent wants."""
+        x = self._pre_activation(params, obs, one_hot(prev_action, self.n_actions, np), np)
+        return losses.inertia(x, self.config.mu0, np)
+
     def draw(self, step: int, rng: np.random.Generator) -> float:
         if not self.config.warmup:
             return 0.0

@@ -299,17 +299,30 @@ class Priced:
             dial=DialSetting(np.float32(price), largest, relative, features, begin)
         )
 
-    def apply(
-        self, params: PricedParams, obs: Array, prev_action: Array, core: Acting, xp: Any = jnp
-    ) -> Acting:
+    def _values(self, params: PricedParams, obs: Array, prev_action: Array, xp: Any) -> Array:
+        """Q(s, a_prev, .) at the price that is set."""
         last = one_hot(prev_action, self.n_actions, xp)
-        dial, inputs, log_core = params.dial, last, core.policy.log_pi
+        dial, inputs = params.dial, last
         if dial is not None:
             row_for_each = xp.zeros((len(obs), 1), np.float32)
             inputs = (last, dial.features + row_for_each)
         price = dial.relative[..., None] if dial is not None else self.fixed
         u = self.value(params.critics, obs, inputs, xp).min(0)
-        q = prices.net(u, price, last)
+        return prices.net(u, price, last)
+
+    def hold_probability(
+        self, params: PricedParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
+    ) -> np.ndarray:
+        """1 where repeating is worth as much as the agent's action, else 0."""
+        q = self._values(params, obs, prev_action, np)
+        repeat, switch = (losses.chosen(q, a, np) for a in (prev_action, action))
+        return (repeat >= switch).astype(np.float32)
+
+    def apply(
+        self, params: PricedParams, obs: Array, prev_action: Array, core: Acting, xp: Any = jnp
+    ) -> Acting:
+        q = self._values(params, obs, prev_action, xp)
+        dial, log_core = params.dial, core.policy.log_pi
         begin = dial.critics_begin if dial is not None else 0.0
         mu, action = self.choose(q, log_core, prev_action, begin, xp)
         log_pi = losses.log_certain(action, self.n_actions, xp)

@@ -146,7 +146,8 @@ def load(folder: Path, seeds: Sequence[int]) -> list[dict[str, Any]]:
     """The records of these seeds."""
     from policy_inertia.storage import read_json
 
-    return [read_json(folder / f"seed-{s}.json", "a record of the plug-in study") for s in seeds]
+    kind = "a record of the plug-in study"
+    return [read_json(folder / f"seed-{s}.json", kind, FORMAT) for s in seeds]
 
 
 def values(records: Sequence[dict[str, Any]], policy: str, key: str) -> np.ndarray:

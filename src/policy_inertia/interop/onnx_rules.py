@@ -1,0 +1,252 @@
+"""The decisions of a policy as ONNX nodes: core, controllers and filters.
+
+`RULES` has one row for each kind of controller, `FILTERS` one for each kind of filter. The tests
+hold every row against the NumPy function that it repeats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from policy_inertia.algorithms.losses import LOG_ZERO
+from policy_inertia.errors import InputError
+from policy_inertia.interop.description import ControllerDescription, PolicyDescription
+from policy_inertia.interop.onnx_graph import GraphBuilder
+from policy_inertia.policies.cores import GREEDY
+from policy_inertia.policies.hysteresis import Hysteresis
+from policy_inertia.policies.memory import PREVIOUS_ACTION, REMAINING, Filter, Hold
+
+OBSERVATION, PRICE = "observation", "lambda"  # names of inputs
+
+
+class Inputs(NamedTuple):
+    """Names of intermediate results that rules and filters use."""
+
+    log_core: str
+    """(B, C) the core's log-probabilities of its choices."""
+    previous: str
+    """(B, 1) the previous action."""
+    repeat: str
+    """(B, C) booleans: whether a choice is the previous action."""
+    start: str
+    """(B, 1) booleans: whether there is no previous action."""
+    choices: int
+    """C, the number of choices: actions, times numbers of steps to hold them."""
+
+
+class Outputs(NamedTuple):
+    """Names of a policy's outputs, as in `algorithms.interface.Acting`."""
+
+    log_pi: str
+    mu: str
+    scores: str
+
+
+Rule = Callable[[GraphBuilder, ControllerDescription, Inputs], Outputs]
+
+
+def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> dict[str, str]:
+    """Add a whole policy.
+
+    Returns:
+        The names of its results by output: "action", "probabilities", "inertia", and
+        "next_<field>" for each field of its memory other than the previous action.
+    """
+    log_core, scores = _add_core(graph, policy, choices)
+    previous = graph.column(PREVIOUS_ACTION)
+    inputs = Inputs(
+        log_core,
+        previous,
+        graph.equals(previous, choices),
+        graph.add("Less", previous, graph.integers([[0]])),
+        choices,
+    )
+    if policy.controller is None:
+        as_float = graph.as_float(PREVIOUS_ACTION)
+        mu = graph.add("Mul", as_float, graph.constant(0.0))  # zeros, one for each row
+        outputs = Outputs(log_core, mu, scores)
+    else:
+        outputs = _rule(policy.controller)(graph, policy.controller, inputs)
+    choice = graph.best(outputs.log_pi)
+    fields: dict[str, str] = {}
+    for rule in policy.filters:
+        choice, own = _filter(rule)(graph, rule, inputs, choice, outputs.scores)
+        fields |= {f"next_{name}": graph.flat(value) for name, value in own.items()}
+    pi = graph.add("Exp", outputs.log_pi)
+    actions = policy.spaces.discrete.n
+    if choices != actions:  # sum over the numbers of steps to hold an action
+        pi = graph.add("Reshape", pi, graph.integers([-1, actions, choices // actions]))
+        pi = graph.add("ReduceSum", pi, graph.integers([2]), keepdims=0)
+    return {"action": graph.flat(choice), "probabilities": pi, "inertia": outputs.mu, **fields}
+
+
+def _add_core(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> tuple[str, str]:
+    """The core's log-probabilities, and the scores that hysteresis compares; see `Core.acting`."""
+    values = scores = graph.network(policy.core, OBSERVATION)
+    if policy.kind == "logits":
+        scores = graph.log_softmax(values, policy.temperature or 1.0)
+    if policy.temperature == GREEDY:
+        return _log_certain(graph, graph.one_hot(graph.best(scores), choices)), scores
+    if policy.kind == "logits":
+        return scores, scores
+    return graph.log_softmax(values, policy.temperature), scores
+
+
+def _log_certain(graph: GraphBuilder, chosen: str) -> str:
+    """`losses.log_certain`, from the one-hot of the action."""
+    others = graph.add("Sub", graph.constant(1.0), chosen)
+    return graph.add("Mul", others, graph.constant(LOG_ZERO))
+
+
+# --- controllers --------------------------------------------------------------------------------
+
+
+def _network_outputs(
+    graph: GraphBuilder, controller: ControllerDescription, *extra: str
+) -> list[str]:
+    """The outputs of a controller's networks; `extra` inputs join behind the features."""
+    outputs = []
+    for features, head in controller.networks:
+        joined = graph.add("Concat", graph.network(features, OBSERVATION), *extra, axis=1)
+        outputs.append(graph.network(head, joined))
+    return outputs
+
+
+def mixture(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
+    """`losses.log_mixture`, Equation (mixed_policy), and `losses.inertia`."""
+    (x,) = _network_outputs(graph, controller, graph.as_float(inputs.repeat))
+    mu0 = controller.numbers["mu0"]
+    log_keep, twice = graph.constant(math.log1p(-mu0)), graph.add("Add", x, x)
+    log_release = graph.add("Sub", log_keep, graph.add("Softplus", twice))
+    log_mu = graph.add("Sub", log_keep, graph.add("Softplus", graph.add("Neg", twice)))
+    if mu0 > 0:
+        log_mu = graph.log_add_exp(graph.constant(math.log(mu0)), log_mu)
+    follow = graph.add("Add", log_release, inputs.log_core)
+    mixed = graph.add("Where", inputs.repeat, graph.log_add_exp(log_mu, follow), follow)
+    log_pi = graph.add("Where", inputs.start, inputs.log_core, mixed)
+
+    share = graph.add("Add", graph.add("Tanh", x), graph.constant(1.0))
+    share = graph.add("Mul", share, graph.constant((1 - mu0) / 2))
+    mu = graph.add("Add", share, graph.constant(mu0))
+    mu = graph.add("Where", inputs.start, graph.constant(0.0), mu)
+    return Outputs(log_pi, graph.flat(mu), log_pi)
+
+
+def gate(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
+    """`controllers.gate.gate_choice`: repeat, or follow the core."""
+    q, last = _priced_values(graph, controller, inputs)
+    first = inputs.log_core
+    if controller.numbers.get("critics_begin"):
+        first = graph.add("Where", inputs.start, q, inputs.log_core)
+    chosen = graph.one_hot(graph.best(first), inputs.choices)
+    change = graph.add("Sub", last, chosen)
+    gain = graph.row_sum(graph.add("Mul", q, change))
+    stays = graph.add("GreaterOrEqual", gain, graph.constant(0.0))
+    mu = graph.as_float(graph.add("And", stays, graph.add("Not", inputs.start)))
+    chosen = graph.add("Add", chosen, graph.add("Mul", mu, change))
+    return Outputs(_log_certain(graph, chosen), graph.flat(mu), q)
+
+
+def free(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
+    """`controllers.dial.free_choice`: the best action after the price is paid."""
+    q, last = _priced_values(graph, controller, inputs)
+    chosen = graph.one_hot(graph.best(q), inputs.choices)
+    mu = graph.row_sum(graph.add("Mul", last, chosen))
+    return Outputs(_log_certain(graph, chosen), graph.flat(mu), q)
+
+
+def _priced_values(
+    graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs
+) -> tuple[str, str]:
+    """`prices.net` of the lower of the twins' values, and the previous action's one-hot."""
+    last = graph.as_float(inputs.repeat)
+    extra = [last]
+    if controller.has_dial:
+        features, price = _price_inputs(graph, controller.numbers)
+        extra.append(features)
+    else:
+        price = graph.constant(controller.numbers["fixed_price"])
+    lower = graph.add("Min", *_network_outputs(graph, controller, *extra))
+    return graph.add("Add", lower, graph.add("Mul", price, last)), last
+
+
+def _price_inputs(graph: GraphBuilder, numbers: dict[str, float]) -> tuple[str, str]:
+    """`prices.features` of the input lambda, and lambda in the unit of the values, as columns.
+
+    The input has a default and may be left out. One price serves a whole batch.
+    """
+    default = graph.constant([numbers["price"]], name=PRICE)
+    rows = graph.add("Expand", default, graph.add("Shape", PREVIOUS_ACTION))
+    price = graph.column(rows)
+    # before the first reward the largest price is 0
+    largest = max(numbers["largest_price"], float(np.finfo(np.float32).tiny))
+    x = graph.add("Min", graph.add("Div", price, graph.constant(largest)), graph.constant(1.0))
+    logarithm = graph.add("Mul", x, graph.constant(100.0))
+    logarithm = graph.add("Log", graph.add("Add", logarithm, graph.constant(1.0)))
+    logarithm = graph.add("Div", logarithm, graph.constant(math.log(101.0)))
+    features = graph.add("Concat", logarithm, graph.add("Sqrt", x), x, axis=1)
+    unit = graph.add("Mul", x, graph.constant(numbers["unit"]))
+    unit = graph.add("Add", unit, graph.constant(1.0))
+    return features, graph.add("Div", price, unit)
+
+
+RULES: dict[str, Rule] = {"mixture": mixture, "gate": gate, "free": free}
+"""How a controller's networks become a policy, by `ControllerParts.rule`."""
+
+
+def _rule(controller: ControllerDescription) -> Rule:
+    if controller.rule not in RULES:
+        raise InputError(
+            f"a controller with the rule '{controller.rule}' cannot be exported: export its core "
+            "instead"
+        )
+    return RULES[controller.rule]
+
+
+# --- filters ------------------------------------------------------------------------------------
+
+FilterNodes = Callable[[GraphBuilder, Any, Inputs, str, str], tuple[str, dict[str, str]]]
+"""From graph, filter, inputs, choice (B, 1) and scores to the action (B, 1) and its own fields."""
+
+
+def hysteresis(
+    graph: GraphBuilder, rule: Hysteresis, inputs: Inputs, choice: str, scores: str
+) -> tuple[str, dict[str, str]]:
+    """`hysteresis.apply_hysteresis`: the choice if it is better by the threshold."""
+    chosen = graph.one_hot(choice, inputs.choices)
+    change = graph.add("Sub", chosen, graph.as_float(inputs.repeat))
+    gain = graph.row_sum(graph.add("Mul", scores, change))
+    better = graph.add("GreaterOrEqual", gain, graph.constant(rule.threshold))
+    taken = graph.add("Or", inputs.start, better)
+    return graph.add("Where", taken, choice, inputs.previous), {}
+
+
+def hold(
+    graph: GraphBuilder, rule: Hold, inputs: Inputs, choice: str, scores: str
+) -> tuple[str, dict[str, str]]:
+    """`memory.Hold.step`: an action, held for the chosen number of steps."""
+    durations = graph.integers([len(rule.repeats)])
+    action = graph.add("Div", choice, durations)
+    index = graph.add("Mod", choice, durations)
+    steps = graph.add("Gather", graph.integers(rule.repeats), index)
+    remaining = graph.column(REMAINING)
+    idle = graph.add("Equal", remaining, graph.integers([0]))
+    idle = graph.add("Or", idle, inputs.start)
+    left = graph.add("Where", idle, steps, remaining)
+    left = graph.add("Sub", left, graph.integers([1]))
+    return graph.add("Where", idle, action, inputs.previous), {REMAINING: left}
+
+
+FILTERS: dict[type, FilterNodes] = {Hysteresis: hysteresis, Hold: hold}
+
+
+def _filter(rule: Filter) -> FilterNodes:
+    if type(rule) not in FILTERS:
+        raise InputError(
+            f"a policy with {type(rule).__name__} cannot be exported: export it without that filter"
+        )
+    return FILTERS[type(rule)]

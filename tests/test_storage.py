@@ -1,0 +1,150 @@
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from policy_inertia import storage
+from policy_inertia.errors import InputError
+
+TREE: dict[str, Any] = {"layers": [{"w": np.ones((2, 3), np.float32)}, {"w": np.arange(3)}]}
+
+
+def test_unflatten_inverts_flatten(tmp_path: Path) -> None:
+    arrays = storage.flatten(TREE, "policy")
+    assert sorted(arrays) == ["policy.layers.0.w", "policy.layers.1.w"]
+    tree = storage.unflatten(TREE, arrays, "policy", tmp_path)
+    assert np.array_equal(tree["layers"][0]["w"], TREE["layers"][0]["w"])
+    assert np.array_equal(tree["layers"][1]["w"], TREE["layers"][1]["w"])
+
+
+@pytest.mark.parametrize(
+    ("change", "actual"),
+    [
+        ({"policy.layers.0.w": np.ones((3, 3), np.float32)}, r"float32\[3, 3\]"),
+        ({"policy.layers.0.w": np.ones((2, 3))}, r"float64\[2, 3\]"),
+        (None, "nothing"),
+    ],
+)
+def test_arrays_of_other_settings_are_refused(
+    change: dict[str, np.ndarray] | None, actual: str
+) -> None:
+    arrays = {} if change is None else storage.flatten(TREE, "policy") | change
+    message = rf"file holds {actual} for 'policy.layers.0.w', but float32\[2, 3\] is expected"
+    with pytest.raises(InputError, match=message):
+        storage.unflatten(TREE, arrays, "policy", Path("file"))
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    storage.write_file(path, b"old")
+
+    def no_space(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(InputError, match=r"cannot write .*file \(No space left on device\)"):
+        storage.write_file(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_arrays_and_their_description_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    storage.write_arrays(path, {"x": np.arange(6).reshape(2, 3).T}, {"kind": "policy"})
+    arrays, about = storage.read_arrays(path)
+    assert np.array_equal(arrays["x"], np.arange(6).reshape(2, 3).T)
+    assert about == {"format": storage.FORMAT, "kind": "policy"}
+
+
+def write_with_format(path: Path, number: object) -> None:
+    """A JSON file or a safetensors file with this format number."""
+    if path.suffix == ".json":
+        path.write_text(json.dumps({"format": number}))
+    else:
+        about = {"policy_inertia": json.dumps({"format": number})}
+        path.write_bytes(safetensors.numpy.save({"x": np.zeros(3)}, about))
+
+
+def read(path: Path) -> None:
+    if path.suffix == ".json":
+        storage.read_json(path, "a run's description")
+    else:
+        storage.read_arrays(path)
+
+
+@pytest.mark.parametrize("name", ["run.json", "policy.safetensors"])
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (
+            1,
+            "has format 1, which policy-inertia 0.1 wrote: train or save it again with this "
+            "version, or use policy-inertia 0.1",
+        ),
+        (3, "has format 3 and this version reads format 2: upgrade policy-inertia to use it"),
+        ("x", "has format x and this version reads format 2: upgrade policy-inertia to use it"),
+    ],
+)
+def test_another_format_is_refused_in_one_sentence(
+    tmp_path: Path, name: str, number: object, message: str
+) -> None:
+    path = tmp_path / name
+    write_with_format(path, number)
+    with pytest.raises(InputError, match=f"^{re.escape(f'{path} {message}')}$"):
+        read(path)
+
+
+def test_the_current_format_is_2_and_is_read(tmp_path: Path) -> None:
+    for name in ("run.json", "policy.safetensors"):
+        write_with_format(tmp_path / name, 2)
+        read(tmp_path / name)
+    assert storage.FORMAT == 2
+
+
+def test_a_record_with_a_format_of_its_own_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    write_with_format(path, 1)
+    assert storage.read_json(path, "a record", 1) == {"format": 1}
+    with pytest.raises(InputError, match="has format 1 and this version reads format 0"):
+        storage.read_json(path, "a record", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1]", "is not a run's description of policy-inertia: it has no format number"),
+        ("{", "cannot be read as a run's description"),
+    ],
+)
+def test_other_json_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "run.json"
+    with pytest.raises(InputError, match=r"there is no .*: expected a run's description"):
+        storage.read_json(path, "a run's description")
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        storage.read_json(path, "a run's description")
+
+
+def test_a_folder_in_use_or_with_other_files_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with (
+        storage.claim(folder, "run.json", "run"),
+        pytest.raises(InputError, match="in use by another process"),
+    ):
+        storage.claim(folder, "run.json", "run")
+    storage.claim(folder, "run.json", "run").close()  # hidden files do not count
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty and holds no run"):
+        storage.claim(folder, "run.json", "run")
+    (folder / "run.json").write_text("{}")
+    storage.claim(folder, "run.json", "run").close()
+
+
+def test_numbers_without_a_json_form_become_none() -> None:
+    values = [1.5, 2, "x", float("nan"), float("inf")]
+    assert [storage.finite(v) for v in values] == [1.5, 2, "x", None, None]
