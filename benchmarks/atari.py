@@ -55,9 +55,9 @@ def network(rounds: int) -> dict[str, float]:
     from jax import numpy as jnp
 
     from atari_peers import network_pass
+    from policy_inertia.envs.spec import Spec
     from policy_inertia.networks.convolution import FEW
     from policy_inertia.networks.perceptron import Network
-    from policy_inertia.types import Spec
 
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (BATCH, int(np.prod(IMAGE))), dtype=np.uint8)
@@ -127,11 +127,12 @@ def updates(rounds: int) -> dict[str, float]:
     import torch
 
     from atari_peers import SAC, sb3_dqn
+    from policy_inertia.envs.spec import Spec
     from policy_inertia.methods import build, override
     from policy_inertia.replay.frames import FrameReplay
     from policy_inertia.settings import settings
     from policy_inertia.training.session import Learner
-    from policy_inertia.types import Spec, Transition
+    from policy_inertia.types import Transition
 
     rng = np.random.default_rng(0)
     spec = Spec(int(np.prod(IMAGE)), N_ACTIONS, image=IMAGE)

@@ -16,7 +16,7 @@ use_one_thread()
 import hashlib, jax, numpy as np
 from policy_inertia.actions.discrete import Discrete
 from policy_inertia.networks.perceptron import Network
-from policy_inertia.types import Spec
+from policy_inertia.envs.spec import Spec
 rng = np.random.default_rng(0)
 network = Network(Spec(4 * 84 * 84, Discrete(6), image=(4, 84, 84)), (512,), 6)
 params, x = network.init(rng), rng.integers(0, 256, (32, 4 * 84 * 84), dtype=np.uint8)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from policy_inertia.actions.space import ActionSpace
+from typing import Any, NamedTuple
 
 Array = Any  # a NumPy or a JAX array: the same functions serve both
 Tree = Any  # a pytree of arrays
@@ -25,15 +22,3 @@ class Transition(NamedTuple):
     reward: Array
     discount: Array
     next_obs: Array
-
-
-class Spec(NamedTuple):
-    """The sizes of a task that a learner needs to know."""
-
-    obs_dim: int
-    actions: ActionSpace
-    core_outputs: int = 0
-    """How many of the last numbers of an observation are a frozen core's outputs: networks do not
-    see them."""
-    image: tuple[int, int, int] | None = None
-    """Channels, height and width, where observations are pixels."""

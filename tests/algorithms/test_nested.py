@@ -10,10 +10,11 @@ from policy_inertia.actions.discrete import Discrete
 from policy_inertia.algorithms.controllers.inertia import InertiaConfig
 from policy_inertia.algorithms.dqn import DQNConfig
 from policy_inertia.algorithms.sac import SACConfig
+from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
 from policy_inertia.settings import settings
 from policy_inertia.training.session import Session
-from policy_inertia.types import Spec, Transition
+from policy_inertia.types import Transition
 from tests.algorithms import reference
 
 SPEC = Spec(3, Discrete(4))

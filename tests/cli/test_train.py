@@ -12,9 +12,10 @@ import pytest
 from policy_inertia.actions.discrete import Discrete
 from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.cli.options import RunOptions
+from policy_inertia.envs.spec import Spec
 from policy_inertia.methods import METHODS
 from policy_inertia.settings import RunConfig
-from policy_inertia.types import Spec, Transition
+from policy_inertia.types import Transition
 from tests.cli.conftest import SHORT_FLAGS, Run
 
 BATCH, OBS_DIM, ACTIONS = 4, 3, 2

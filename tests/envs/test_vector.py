@@ -3,10 +3,11 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from policy_inertia.actions.discrete import Discrete
 from policy_inertia.envs.spaces import Spaces
+from policy_inertia.envs.spec import Spec
 from policy_inertia.envs.vector import Envs, episode_seed, make_vector
 from policy_inertia.errors import InputError
-from policy_inertia.types import Spec
 from tests.support import probes
 
 
@@ -148,7 +149,7 @@ def test_nan_is_refused_where_it_appears(where):
 
 def test_box_observations_of_any_shape_become_vectors():
     known = Spaces((2, 3), 4)
-    assert known.spec == Spec(6, 4)
+    assert known.spec == Spec(6, Discrete(4))
     obs = np.arange(12).reshape(2, 2, 3)
     assert known.encode(obs).tolist() == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
     np.testing.assert_array_equal(known.decode(known.encode(obs)), obs)

@@ -5,10 +5,10 @@ from jax import lax
 from jax import numpy as jnp
 
 from policy_inertia import InputError
+from policy_inertia.envs.spec import Spec
 from policy_inertia.networks.convolution import init_torso, torso, torso_size
 from policy_inertia.networks.layers import convolutions, run
 from policy_inertia.networks.perceptron import Network
-from policy_inertia.types import Spec
 
 ATARI = (4, 84, 84)
 

@@ -21,9 +21,10 @@ from policy_inertia.algorithms.interface import (
     sampling,
 )
 from policy_inertia.algorithms.learning import adam, descend
+from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.networks.perceptron import Network
-from policy_inertia.types import Array, Spec, Transition, Tree
+from policy_inertia.types import Array, Transition, Tree
 
 
 @dataclass(frozen=True)

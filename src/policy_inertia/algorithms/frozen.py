@@ -23,8 +23,9 @@ from policy_inertia.algorithms.interface import (
     plain,
     sampling,
 )
+from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
-from policy_inertia.types import Array, Spec, Transition, Tree
+from policy_inertia.types import Array, Transition, Tree
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from jax import numpy as jnp
 
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.actions.space import ActionSpace, select
-from policy_inertia.types import Array, Spec, Transition, Tree
+from policy_inertia.envs.spec import Spec
+from policy_inertia.types import Array, Transition, Tree
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ from policy_inertia.algorithms.interface import (
     Traits,
     Updated,
 )
-from policy_inertia.types import Array, Spec, Transition, Tree
+from policy_inertia.envs.spec import Spec
+from policy_inertia.types import Array, Transition, Tree
 
 
 class Controller(Protocol):

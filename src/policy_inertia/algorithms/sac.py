@@ -28,9 +28,10 @@ from policy_inertia.algorithms.learning import (
     init_critics,
     soft_evaluation,
 )
+from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.networks.perceptron import Network, log_softmax
-from policy_inertia.types import Array, Spec, Transition, Tree
+from policy_inertia.types import Array, Transition, Tree
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import numpy as np
 from policy_inertia.actions import kinds
 from policy_inertia.actions.discrete import Discrete
 from policy_inertia.actions.space import ActionSpace
+from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
-from policy_inertia.types import Array, Spec
+from policy_inertia.types import Array
 
 SMALLEST_IMAGE = 36
 """Pixels per side: smaller images leave nothing after the convolutions."""

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from jax import numpy as jnp
 
+from policy_inertia.envs.spec import Spec
 from policy_inertia.networks.convolution import init_torso, torso, torso_size
-from policy_inertia.types import Array, Spec, Tree
+from policy_inertia.types import Array, Tree
 
 
 @dataclass(frozen=True)

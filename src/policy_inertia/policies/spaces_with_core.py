@@ -17,11 +17,12 @@ import numpy as np
 
 from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.envs.spaces import Spaces
+from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
 from policy_inertia.networks import layers as network
 from policy_inertia.policies.cores import Core, load_core
 from policy_inertia.policies.probing import example_observations
-from policy_inertia.types import Array, Spec
+from policy_inertia.types import Array
 
 DIGEST_OBSERVATIONS = 256  # a core's best actions on these tell it from other cores
 

@@ -12,6 +12,7 @@ from jax import numpy as jnp
 
 from policy_inertia.envs.decisions import Decisions
 from policy_inertia.envs.spaces import Spaces
+from policy_inertia.envs.spec import Spec
 from policy_inertia.envs.vector import EnvLike, Envs, episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.machine import keep_memory
@@ -22,7 +23,6 @@ from policy_inertia.replay.transitions import TransitionReplay
 from policy_inertia.settings import RunConfig
 from policy_inertia.storage import finite, flatten, unflatten
 from policy_inertia.training.learner import Learner
-from policy_inertia.types import Spec
 
 TRAINING, EVALUATION, FINAL = 0, 1, 2
 """Three streams of episode seeds."""

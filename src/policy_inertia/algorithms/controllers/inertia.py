@@ -23,9 +23,10 @@ from policy_inertia.algorithms.learning import (
     soft_evaluation,
 )
 from policy_inertia.algorithms.nested import Controller, ControllerParts, NestedConfig
+from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError, refuse_huber, refuse_outside
 from policy_inertia.networks.perceptron import Network, one_hot
-from policy_inertia.types import Array, Spec, Transition, Tree
+from policy_inertia.types import Array, Transition, Tree
 
 REPEATS_WHILE_WATCHING = 0.1
 

@@ -33,9 +33,10 @@ from policy_inertia.algorithms.nested import (
     NestedParams,
     nested,
 )
+from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.networks.perceptron import Network, one_hot
-from policy_inertia.types import Array, Spec, Transition, Tree
+from policy_inertia.types import Array, Transition, Tree
 
 
 @dataclass(frozen=True)

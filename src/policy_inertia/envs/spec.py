@@ -1,0 +1,19 @@
+"""The sizes of a task."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from policy_inertia.actions.space import ActionSpace
+
+
+class Spec(NamedTuple):
+    """The sizes of a task that a learner needs to know."""
+
+    obs_dim: int
+    actions: ActionSpace
+    core_outputs: int = 0
+    """How many of the last numbers of an observation are a frozen core's outputs: networks do not
+    see them."""
+    image: tuple[int, int, int] | None = None
+    """Channels, height and width, where observations are pixels."""
