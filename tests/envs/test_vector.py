@@ -148,7 +148,7 @@ def test_nan_is_refused_where_it_appears(where):
 
 
 def test_box_observations_of_any_shape_become_vectors():
-    known = Spaces((2, 3), 4)
+    known = Spaces((2, 3), Discrete(4))
     assert known.spec == Spec(6, Discrete(4))
     obs = np.arange(12).reshape(2, 2, 3)
     assert known.encode(obs).tolist() == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
