@@ -1,4 +1,4 @@
-"""The latest checkpoint of a run, which a kill at any moment leaves whole."""
+"""The latest checkpoint of a run. A kill at any moment leaves a complete one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.errors import InputError
-from policy_inertia.replay.transitions import Stored
+from policy_inertia.replay.interface import Stored
 from policy_inertia.storage import (
     FORMAT,
     cannot_write,
@@ -23,13 +23,13 @@ from policy_inertia.storage import (
 
 def _write_npy(path: Path, array: np.ndarray) -> None:
     with open(path, "wb") as file:
-        np.save(file, array, allow_pickle=False)  # straight from where it lies, without a copy
+        np.save(file, array, allow_pickle=False)  # straight from the array, without a copy
         file.flush()
         os.fsync(file.fileno())
 
 
 def _read_npy(path: Path) -> np.ndarray:
-    """The array as it lies in the file: a replay may be half as large as the memory."""
+    """Map the array from its file: a replay buffer may be half as large as the memory."""
     try:
         return np.lib.format.open_memmap(path, mode="r")
     except (OSError, ValueError, EOFError) as error:
@@ -40,10 +40,10 @@ def _read_npy(path: Path) -> np.ndarray:
 
 
 class Checkpoints:
-    """The latest checkpoint of a run: a folder of its own that one small file points to.
+    """The latest checkpoint of a run: a folder that one small file points to.
 
-    A checkpoint is written beside the last one, then the pointer is moved, then the last one is
-    removed: a kill at any moment leaves a whole one.
+    A new checkpoint is written beside the last one, then the pointer is moved, then the last one is
+    removed. So a kill at any moment leaves a complete one.
     """
 
     def __init__(self, run: Path) -> None:
@@ -53,7 +53,14 @@ class Checkpoints:
     def save(
         self, name: str, arrays: dict[str, np.ndarray], records: Stored, state: dict[str, Any]
     ) -> None:
-        """Save a run: `records`, its replay, as `replay.npy`, or several as `replay-NAME.npy`."""
+        """Save a run.
+
+        Args:
+            name: Names the folder, `checkpoint-NAME`.
+            arrays: The run's arrays, by name.
+            records: The replay buffer's state: `replay.npy`, or several `replay-NAME.npy`.
+            state: The rest of the run's state, as JSON.
+        """
         folder = self.run / f"checkpoint-{name}"
         try:
             shutil.rmtree(folder, ignore_errors=True)
@@ -74,7 +81,7 @@ class Checkpoints:
                 shutil.rmtree(other, ignore_errors=True)
 
     def load(self) -> tuple[dict[str, np.ndarray], Stored, dict[str, Any]] | None:
-        """What was saved last, or None where nothing was. The replay is still in its files."""
+        """Read the last checkpoint, or return None. The replay buffer stays in its files."""
         if not self.pointer.exists():
             return None
         folder = self.run / str(read_json(self.pointer, "a checkpoint's pointer")["checkpoint"])
@@ -86,6 +93,7 @@ class Checkpoints:
         return arrays, _read_npy(folder / "replay.npy"), state
 
     def remove(self) -> None:
+        """Remove every checkpoint of the run."""
         self.pointer.unlink(missing_ok=True)
         for folder in self.run.glob("checkpoint-*"):
             shutil.rmtree(folder, ignore_errors=True)
