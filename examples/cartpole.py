@@ -1,4 +1,4 @@
-"""Ten lines: train a smooth policy, look at it, use it."""
+"""Train a smooth policy, measure it, use it."""
 
 import gymnasium as gym
 
@@ -11,6 +11,6 @@ env = gym.make("CartPole-v1")
 obs, _ = env.reset(seed=0)
 state, done = None, False
 while not done:
-    action, state = policy.predict(obs, state)  # the state is the previous action
+    action, state = policy.predict(obs, state)  # the state holds the previous action
     obs, reward, terminated, truncated, _ = env.step(action)
     done = terminated or truncated

@@ -1,4 +1,6 @@
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,3 +33,28 @@ def test_environment_is_given_for_a_foreign_zip_only(run: Run, finished: Path) -
     code, _, text = run("export", "policy.zip")
     assert code == 2
     assert "add --env" in text
+
+
+def test_foreign_zip_is_exported(run: Run, tmp_path: Path, sb3_model: Callable[..., Any]) -> None:
+    _, path = sb3_model("DQN", "CartPole-v1")
+    code, text, _ = run("export", path, "--env", "CartPole-v1", "--out", tmp_path / "c.onnx")
+    assert code == 0
+    assert "20 nodes" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("nowhere", "there is no file nowhere"),
+        ("nowhere.zip --env CartPole-v1", "there is no file nowhere.zip"),
+        ("nowhere.safetensors --env CartPole-v1", "nowhere.safetensors names its environment"),
+    ],
+)
+def test_missing_file_is_reported_in_one_sentence(
+    run: Run, tmp_path: Path, words: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, text = run("export", *words.split())
+    assert code == 2
+    assert message in text
+    assert text.count("\n") == 1

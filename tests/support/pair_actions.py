@@ -20,7 +20,7 @@ class Pairs:
     dtype: ClassVar[np.dtype] = np.dtype(np.int32)
 
     @classmethod
-    def from_gym(cls, space: gym.Space) -> Pairs | None:
+    def from_gym(cls, space: gym.Space[Any]) -> Pairs | None:
         if isinstance(space, gym.spaces.MultiDiscrete) and space.shape == (2,):
             return cls(int(space.nvec[0]))
         return None
@@ -61,11 +61,11 @@ class Pairs:
         return {"kind": self.kind, "n": self.n}
 
 
-class PairEnv(gym.Env):
+class PairEnv(gym.Env[Any, Any]):
     """Six steps; each step pays the sum of the two numbers of its action."""
 
-    observation_space: gym.Space = gym.spaces.Box(-1, 1, (1,), np.float32)
-    action_space: gym.Space = gym.spaces.MultiDiscrete([3, 3])
+    observation_space: gym.Space[Any] = gym.spaces.Box(-1, 1, (1,), np.float32)
+    action_space: gym.Space[Any] = gym.spaces.MultiDiscrete([3, 3])
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)

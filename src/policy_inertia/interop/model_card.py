@@ -1,4 +1,7 @@
-"""A folder for the Hugging Face Hub: a card, figures and the policy, as plain files; no network."""
+"""Write a folder for the Hugging Face Hub: a model card, figures and the policy, as plain files.
+
+Nothing here uses the network.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,23 @@ import os
 from pathlib import Path
 from typing import Any
 
-from policy_inertia.envs.vector import EnvLike
+from policy_inertia.envs.vector import EnvLike, name_of
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.interop.onnx_out import export
+from policy_inertia.metrics.measures import MEASURES, RETURN, select_measures
 from policy_inertia.policies.policy import Policy
-from policy_inertia.storage import cannot_write, write_file, write_json
+from policy_inertia.storage import cannot_write, finite, write_file, write_json
 
-RL = "reinforcement-learning"  # the Hub's name of the field
-SHOWN = {  # figures of an evaluation that the card shows, in its words
-    "return": "Return",
-    "return_std": "Standard deviation of the return",
-    "oscillation_ratio": "Oscillation ratio (switches per step)",
-    "crash_rate": "Share of episodes that end in a crash",
-    "length": "Steps of an episode",
-}
+FIELD = "reinforcement-learning"  # the Hub's name of the field
 
 USE = """\
 ```python
 import policy_inertia as pi
 
 policy = pi.Policy.load("policy.safetensors")
-action, state = policy.predict(observation, state)  # the state is the previous action
+state = None  # at the start of an episode
+action, state = policy.predict(observation, state)
 ```
 """
 USE_ONNX = """
@@ -45,17 +43,29 @@ def model_card(
     episodes: int = 20,
     seed: int = 0,
 ) -> list[Path]:
-    """Write README.md with the Hub's front matter, results.json, and the policy's files.
+    """Evaluate a policy, and write a folder for the Hugging Face Hub.
 
-    The figures are measured now, in `episodes` episodes with the most probable actions, on `env`
-    or the task that the policy was trained on. `policy.onnx` is written where onnx is installed
-    and the policy can be one. Returns the files.
+    The folder holds README.md with the Hub's front matter, results.json, policy.safetensors, and
+    policy.onnx if onnx is installed and the policy can be exported.
+
+    Args:
+        policy: The policy to publish.
+        folder: Where to write; `Policy.load` reads it.
+        env: Where to evaluate; by default the task that the policy was trained on.
+        episodes: Number of episodes, with the most probable actions.
+        seed: Seed of the episodes.
+
+    Returns:
+        The files.
+
+    Raises:
+        InputError: The folder is a run folder or cannot be written, or no task is known.
     """
     folder = Path(folder)
     if (folder / "run.json").exists():
         raise InputError(
-            f"{folder} is a run's own folder: choose another one for the card, so that nothing in "
-            "it is overwritten"
+            f"{folder} is a run folder: choose another one for the card, so that nothing in it is "
+            "overwritten"
         )
     task = env if env is not None else policy.task
     if not task:
@@ -70,67 +80,38 @@ def model_card(
     files = [folder / "policy.safetensors"]
     if policy.repeats == (1,) and importlib.util.find_spec("onnx") is not None:
         files.append(export(policy, folder / "policy.onnx").path)
-    name = policy.task or (task if isinstance(task, str) else "a task")
-    write_json(
-        folder / "results.json",
-        {
-            "mean_reward": figures["return"],
-            "std_reward": figures["return_std"],
-            "is_deterministic": True,
-            "n_eval_episodes": episodes,
-            "seed": seed,
-            **{k: v for k, v in figures.items() if isinstance(v, int | float)},
-        },
-    )
-    write_file(folder / "README.md", _readme(policy, name, figures, len(files) > 1).encode())
+    write_json(folder / "results.json", _results(figures, episodes, seed))
+    card = _readme(policy, policy.task or name_of(task), figures, onnx=len(files) > 1)
+    write_file(folder / "README.md", card.encode())
     return [folder / "README.md", folder / "results.json", *files]
 
 
-def _readme(policy: Policy, task: str, figures: dict[str, Any], onnx: bool) -> str:
-    title = f"{policy.method} on {task}"
-    reward = f"{figures['return']:.2f} +/- {figures['return_std']:.2f}"
-    front: dict[str, Any] = {
-        "library_name": "policy-inertia",
-        "tags": [task, "deep-reinforcement-learning", RL, "policy-inertia"],
-        "model-index": [
-            {
-                "name": policy.method,
-                "results": [
-                    {
-                        "task": {"type": RL, "name": RL},
-                        "dataset": {"name": task, "type": task},
-                        "metrics": [
-                            _metric("mean_reward", reward),
-                            _metric("oscillation_ratio", f"{figures['oscillation_ratio']:.3f}"),
-                        ],
-                    }
-                ],
-            }
-        ],
+def _results(figures: dict[str, Any], episodes: int, seed: int) -> dict[str, Any]:
+    """The figures under RL Zoo's names, followed by every known measure under ours."""
+    measures = {name: finite(figures[name]) for name in MEASURES if figures[name] is not None}
+    return {
+        "mean_reward": finite(figures["return"]),
+        "std_reward": finite(figures["return_std"]),
+        "is_deterministic": True,
+        "n_eval_episodes": episodes,
+        "seed": seed,
+        **measures,
     }
-    # JSON is YAML: nothing needs a library, and nothing in a name can break out of its quotes
-    head = "\n".join(f"{key}: {json.dumps(value)}" for key, value in front.items())
+
+
+def _readme(policy: Policy, task: str, figures: dict[str, Any], onnx: bool) -> str:
     rows = [
-        f"| {words} | {figures[key]:.3g} |"
-        for key, words in SHOWN.items()
-        if isinstance(figures.get(key), int | float)
+        f"| {m.title[:1].upper()}{m.title[1:]} | {m.show(figures[m.name])} |"
+        for m in select_measures([figures])
     ]
-    controller = (
-        "It mixes its core with repeating the last action, by a learned inertia."
-        if policy.nested
-        else ""
-    )
-    if policy.hysteresis is not None:
-        tau = policy.hysteresis
-        controller += f" It keeps its last action unless another is better by {tau:g}."
     return f"""---
-{head}
+{_front_matter(policy, task, figures)}
 ---
 
-# {title}
+# {policy.method} on {task}
 
 A policy with discrete actions for `{task}`, trained with `{policy.method}` of policy-inertia.
-{controller}
+{_description(policy)}
 
 | {figures["episodes"]} episodes, most probable actions | |
 |---|---|
@@ -141,5 +122,43 @@ A policy with discrete actions for `{task}`, trained with `{policy.method}` of p
 {USE}{USE_ONNX if onnx else ""}"""
 
 
+def _front_matter(policy: Policy, task: str, figures: dict[str, Any]) -> str:
+    """The Hub's metadata as YAML.
+
+    Every value is written as JSON, which is YAML too: no name can break out of its quotes.
+    """
+    mean_reward = f"{figures['return']:.2f} +/- {figures['return_std']:.2f}"
+    metrics = [_metric("mean_reward", mean_reward)] + [
+        _metric(measure.name, measure.show(figures[measure.name]))
+        for measure in select_measures([figures], "headline")
+        if measure is not RETURN
+    ]
+    results = {
+        "task": {"type": FIELD, "name": FIELD},
+        "dataset": {"name": task, "type": task},
+        "metrics": metrics,
+    }
+    front = {
+        "library_name": "policy-inertia",
+        "tags": [task, "deep-reinforcement-learning", FIELD, "policy-inertia"],
+        "model-index": [{"name": policy.method, "results": [results]}],
+    }
+    return "\n".join(f"{key}: {json.dumps(value)}" for key, value in front.items())
+
+
 def _metric(kind: str, value: str) -> dict[str, Any]:
     return {"type": kind, "name": kind, "value": value, "verified": False}
+
+
+def _description(policy: Policy) -> str:
+    """How the policy becomes smooth, in sentences; empty if it does nothing for it."""
+    sentences = []
+    if policy.price is not None:
+        sentences.append(f"Its price of switching is {policy.price:g}: it {policy.mode}.")
+    elif policy.nested:
+        sentences.append("A controller decides at each step whether to repeat the last action.")
+    if policy.hysteresis is not None:
+        sentences.append(
+            f"It repeats its last action unless another one is better by {policy.hysteresis:g}."
+        )
+    return " ".join(sentences)
