@@ -36,8 +36,7 @@ class Compare(Command):
     """Environment steps of each run."""
     hysteresis: Thresholds = ()
     set: Assignments = ()
-    """Assignments of all runs, such as eval_every=2000, or of one method, such as nsac.mu0=0.1 or
-    nsac.core.temperature=0.05."""
+    """Settings of all runs (eval_every=2000) or of one method (nsac.core.temperature=0.05)."""
     out: Path = Path("runs/compare")
     """Folder for the runs and the report."""
 

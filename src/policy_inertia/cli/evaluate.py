@@ -19,7 +19,12 @@ class Evaluate(Command):
     """Measure return and oscillation of a policy.
 
     Runs whole episodes, first with sampled actions (as in the paper), then with greedy ones. A
-    nested policy is also run without its controller. Flags add further rows to the table.
+    nested policy is also run without its controller. --hysteresis, --price and --budget add rows to
+    the table.
+
+    --budget reads the setting from the policy's calibration table. If there is none, the table is
+    measured first. --simulator highway-env runs the same episodes in the original (version 1.12.1),
+    some hundred times slower.
     """
 
     name: ClassVar[str] = "evaluate"
@@ -33,11 +38,9 @@ class Evaluate(Command):
     price: Annotated[tuple[float, ...], default_is("none")] = ()
     """Also run a dial at these prices of switching."""
     budget: Annotated[tuple[float, ...], default_is("none")] = ()
-    """Also run the policy at the setting that switches in at most this share of the steps. The
-    setting comes from the policy's calibration table; without one, it is measured first."""
+    """Also run the policy at the setting that switches in at most this share of the steps."""
     simulator: Literal["policy-inertia", "highway-env"] = "policy-inertia"
-    """Simulator of a Highway task. highway-env is the original: it runs the same episodes, some
-    hundred times slower, and must be installed (version 1.12.1)."""
+    """The simulator that runs a Highway task."""
     json: bool = False
     """Print JSON instead of a table."""
 

@@ -22,7 +22,8 @@ class Export(Command):
     start of an episode); its outputs are action, probabilities and inertia. It is compared with
     the policy on random inputs. Needs policy-inertia[onnx].
 
-    A zip of Stable-Baselines3 can be exported too; then --env must name its environment.
+    A zip of Stable-Baselines3 can be exported too; then --env must name its environment. --card
+    writes a folder instead: a model card with measured figures, the policy and its ONNX file.
     """
 
     name: ClassVar[str] = "export"
@@ -33,12 +34,10 @@ class Export(Command):
     """The ONNX file to write."""
     hysteresis: Threshold = None
     env: Annotated[DisallowNone[str | None], default_is("the one it was trained on")] = None
-    """Gymnasium id of the environment. Only for a zip of Stable-Baselines3, which does not name
-    its environment."""
+    """Gymnasium id of the environment, for a zip of Stable-Baselines3 only."""
     env_kwargs: EnvKwargs = ()
     card: Annotated[DisallowNone[Path | None], default_is("no card")] = None
-    """Write a folder for the Hugging Face Hub instead: a model card with measured figures, the
-    policy and its ONNX file."""
+    """Write this folder for the Hugging Face Hub instead of a single file."""
     episodes: int = 20
     """Number of episodes behind the figures of the card."""
 

@@ -1,4 +1,8 @@
-"""The entry point: find the command, run it, and turn errors into one sentence."""
+"""The entry point: find the command, run it, and turn errors into one sentence.
+
+tyro's `SubcommandApp` is not used: it reads flags that are known beforehand, but those of `train`
+depend on its method.
+"""
 
 from __future__ import annotations
 

@@ -30,8 +30,7 @@ class Report(Command):
     out: Annotated[DisallowNone[Path | None], default_is("report.html in the folder")] = None
     """The HTML file to write."""
     statistic: Literal["iqm", "paper"] = "iqm"
-    """iqm: interquartile mean and bootstrap interval. paper: mean and half a standard deviation,
-    as in the paper's figures."""
+    """iqm: interquartile mean, bootstrap interval; paper: mean, half a standard deviation."""
     no_inspect: bool = False
     """Record no episodes: the page then has no inspector, and no environment is created."""
 

@@ -27,6 +27,9 @@ class Study(Command):
 
     A study is many runs. They run in one process per processor core, or on a Ray cluster. You can
     stop it at any time; the same command continues.
+
+    --ray without an address takes the cluster that RAY_ADDRESS names, or the one on this machine.
+    All nodes must share the folder.
     """
 
     name: ClassVar[str] = "study"
@@ -46,8 +49,7 @@ class Study(Command):
     dry_run: bool = False
     """Run nothing: list the runs and how long they will take, measured on a few seconds of each."""
     ray: Annotated[DisallowNone[str | None], default_is("no cluster")] = None
-    """Run on the Ray cluster at this address. Without an address: the cluster that RAY_ADDRESS
-    names, or the one on this machine. All nodes must share the folder."""
+    """Run on the Ray cluster at this address."""
     no_report: bool = False
     """Write no report; 'policy-inertia report' can write it later."""
 
