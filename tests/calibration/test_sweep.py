@@ -88,7 +88,7 @@ def test_policy_that_holds_its_actions_is_not_calibrated() -> None:
 
 
 def test_run_of_a_dial_ends_with_its_calibration(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {**SHORT, "steps": 96, "calibration_episodes": 2}
+    settings = {**SHORT, "steps": 96, "calibration_episodes": 2}
     policy = train("dial-dqn", "CartPole-v1", tmp_path / "r", **settings)
     result = json.loads((tmp_path / "r" / "result.json").read_text())
     assert Calibration.from_dict(result["calibration"]) == policy.calibration

@@ -1,23 +1,26 @@
-"""What several test files say about runs."""
+"""Short runs, and the files of a run that two equal runs share."""
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 from policy_inertia import train
 
-SHORT = {"steps": 2_000, "eval_every": 500, "eval_episodes": 4, "final_episodes": 4}
-
-
-def copy_of(finished: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(finished, tmp_path / "run"))
-
-
-def resume(out: Path, **changes) -> None:
-    train("sac", "CartPole-v1", out, resume=True, **{**SHORT, **changes})
-
-
+SHORT: dict[str, Any] = {"steps": 2_000, "eval_every": 500, "eval_episodes": 4, "final_episodes": 4}
+"""Settings of a run of a few seconds."""
 REPRODUCIBLE = ("policy.safetensors", "best.safetensors", "metrics.jsonl", "result.json")
 
 
+def copy_of(finished: Path, tmp_path: Path) -> Path:
+    """Copy a run folder, so that a test may change it."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+def resume(out: Path, **changes: Any) -> None:
+    """Resume a short run of SAC."""
+    train("sac", "CartPole-v1", out, resume=True, **{**SHORT, **changes})
+
+
 def contents(path: Path) -> dict[str, bytes]:
+    """Read the files of a run that must be the same bit for bit."""
     return {name: (path / name).read_bytes() for name in REPRODUCIBLE}
