@@ -11,7 +11,7 @@ import pytest
 
 from policy_inertia.actions.discrete import Discrete
 from policy_inertia.algorithms.interface import AlgorithmConfig
-from policy_inertia.cli.options import RunOptions
+from policy_inertia.cli.flags import RunOptions
 from policy_inertia.envs.spec import Spec
 from policy_inertia.methods import METHODS
 from policy_inertia.settings import RunConfig

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from tyro.conf import Positional, arg
 
 from policy_inertia.cli.command import Command, command_line
-from policy_inertia.cli.options import Assignments, Thresholds, WorkerOptions, assignments
+from policy_inertia.cli.flags import Assignments, Thresholds, WorkerOptions, assignments
 from policy_inertia.cli.progress import study_progress
 from policy_inertia.cli.results import show_results
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from tyro.conf import arg
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.options import PolicyInEnv, Seed, Thresholds, default_is
+from policy_inertia.cli.flags import PolicyInEnv, Seed, Thresholds, default_is
 from policy_inertia.cli.view import show_figures
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from tyro.conf import DisallowNone, arg
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.options import EnvKwargs, PolicyFile, Threshold, assignments, default_is
+from policy_inertia.cli.flags import EnvKwargs, PolicyFile, Threshold, assignments, default_is
 from policy_inertia.cli.view import out
 from policy_inertia.errors import InputError
 

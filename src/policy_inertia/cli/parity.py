@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from tyro.conf import Positional
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.options import default_is
+from policy_inertia.cli.flags import default_is
 from policy_inertia.cli.view import out
 
 

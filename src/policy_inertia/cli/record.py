@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from tyro.conf import DisallowNone, arg
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.options import (
+from policy_inertia.cli.flags import (
     PolicyInEnv,
     Seed,
     Threshold,

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from policy_inertia.cli.options import render_offscreen
+from policy_inertia.cli.flags import render_offscreen
 from policy_inertia.cli.view import out, study_tables, warn
 
 if TYPE_CHECKING:

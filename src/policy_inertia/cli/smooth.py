@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from tyro.conf import DisallowNone, Positional, arg
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.options import (
+from policy_inertia.cli.flags import (
     Assignments,
     EnvKwargs,
     RunOptions,

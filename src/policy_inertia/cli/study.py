@@ -12,7 +12,7 @@ from rich.table import Table
 from tyro.conf import DisallowNone, Positional, arg
 
 from policy_inertia.cli.command import Command, command_line
-from policy_inertia.cli.options import WorkerOptions, default_is
+from policy_inertia.cli.flags import WorkerOptions, default_is
 from policy_inertia.cli.progress import counting, study_progress
 from policy_inertia.cli.results import show_results
 from policy_inertia.cli.view import out

@@ -11,7 +11,7 @@ from rich.console import Console
 from tyro.conf import DisallowNone
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.options import Quiet, Seed, default_is
+from policy_inertia.cli.flags import Quiet, Seed, default_is
 from policy_inertia.cli.progress import counting
 from policy_inertia.cli.view import complain, out
 

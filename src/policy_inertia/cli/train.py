@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from tyro.conf import arg
 
 from policy_inertia.cli.command import Command, read_flags
-from policy_inertia.cli.options import Assignments, EnvKwargs, RunOptions, assignments
+from policy_inertia.cli.flags import Assignments, EnvKwargs, RunOptions, assignments
 from policy_inertia.cli.progress import training_progress
 from policy_inertia.cli.view import out, show_figures, warn
 from policy_inertia.errors import InputError

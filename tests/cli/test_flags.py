@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from policy_inertia import InputError
+from policy_inertia.cli.flags import PolicyFile, assignments
 from policy_inertia.cli.main import COMMANDS
-from policy_inertia.cli.options import PolicyFile, assignments
 from tests.cli.conftest import Run
 
 
