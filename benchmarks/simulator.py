@@ -37,11 +37,11 @@ def theirs(task: str, seconds: float, vehicles: int | None = None) -> float:
     import highway_env  # noqa: F401 - registers its envs
 
     from policy_inertia.envs.highway import TASKS, configuration
-    from policy_inertia.envs.highway.config import upstream_configuration
+    from policy_inertia.envs.highway.upstream.configuration import exact_configuration
 
     spec = TASKS[task]
     config = configuration(spec, settings(task, vehicles), preset="upstream")
-    env = gym.make(spec.upstream_id, config=upstream_configuration(spec, config)).unwrapped
+    env = gym.make(spec.upstream.id, config=exact_configuration(spec, config)).unwrapped
     rng = np.random.default_rng(0)
     env.reset(seed=0)
     steps, start = 0, time.process_time()

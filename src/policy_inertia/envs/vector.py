@@ -15,13 +15,11 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
+from policy_inertia.envs.registry import task_of
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError, nearest
 
 EnvLike = str | Callable[..., gym.Env]
-
-# What highway registers; not asked of it, since a player of Atari need not wait for its import.
-_DRIVING = ("LaneChange-v0", "Merge-v0", "Intersection-v0", "TwoWay-v0")
 
 
 def name_of(env: EnvLike) -> str:
@@ -56,8 +54,10 @@ def make_env(env: EnvLike, kwargs: dict[str, Any] | None = None) -> gym.Env:
 def _resolved(env: EnvLike, kwargs: dict[str, Any]) -> tuple[EnvLike, dict[str, Any]]:
     """An env as Gymnasium knows it, by our own names too: importing their home registers them."""
     if isinstance(env, str) and env.startswith(("policy_inertia/", "ALE/")):
-        if env.endswith(_DRIVING):
-            from policy_inertia.envs import highway  # noqa: F401
+        if task_of(env).highway_module:
+            from policy_inertia.envs import highway
+
+            highway.register()
         else:
             from policy_inertia.envs import atari
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from policy_inertia import TASKS, settings
-from policy_inertia.envs import highway, vector
 from policy_inertia.envs.atari import PAPER, GameEnv, games, roms
 from policy_inertia.envs.vector import make_env, make_vector
 from policy_inertia.errors import InputError
@@ -30,10 +29,6 @@ def test_every_game_can_be_played():
         assert obs.shape == (4, 84, 84), name
         assert env.render().shape[1:] == (160, 3), name
         env.close()
-
-
-def test_what_highway_registers_is_known_without_its_import():
-    assert set(vector._DRIVING) == {f"{name}-v0" for name in highway.TASKS}
 
 
 def test_an_id_of_ales_is_its_game_with_its_sticky_actions():
@@ -113,8 +108,8 @@ def test_an_old_ale_py_is_refused(monkeypatch):
 WITHOUT = """
 import sys
 sys.modules["ale_py"] = None  # as if it were not installed
-from policy_inertia.envs import make_vector
-from policy_inertia.types import InputError
+from policy_inertia.envs.vector import make_vector
+from policy_inertia.errors import InputError
 for name in sys.argv[1:]:
     try:
         make_vector(name, 2)

@@ -6,7 +6,7 @@ import pytest
 
 from policy_inertia.envs.highway import TASKS, TrafficVectorEnv
 from policy_inertia.envs.highway.simulator import vehicles
-from tests.envs.highway.scenes import scene
+from tests.support.highway_scenes import scene
 
 CROWDED = {
     "LaneChange": {"vehicles_count": 94, "lanes_count": 20, "vehicles_density": 10},

@@ -6,7 +6,7 @@ import pytest
 
 from policy_inertia import InputError
 from policy_inertia.envs.highway import TASKS, TrafficEnv, configuration
-from policy_inertia.envs.highway.config import task_named
+from policy_inertia.envs.highway.tasks import task_named
 
 
 def test_the_papers_table_is_the_default() -> None:

@@ -10,7 +10,7 @@ from gymnasium.wrappers import AddRenderObservation, RenderCollection
 
 from policy_inertia import InputError
 from policy_inertia.envs.highway import TASKS, OriginalEnv, TrafficEnv, TrafficVectorEnv
-from tests.envs.highway.side_by_side import run
+from tests.support.highway_side_by_side import run
 
 SHAPES = dict(zip(TASKS, [(150, 600, 3), (150, 600, 3), (600, 600, 3), (150, 600, 3)], strict=True))
 
@@ -113,7 +113,7 @@ def test_a_window_is_drawn_at_each_step(monkeypatch: pytest.MonkeyPatch) -> None
     env = TrafficEnv("Merge", render_mode="human")
     drawn = []
     monkeypatch.setattr(
-        "policy_inertia.envs.highway.upstream.bridge.draw", lambda _: drawn.append(1)
+        "policy_inertia.envs.highway.upstream.original.draw", lambda _: drawn.append(1)
     )
     env.reset(seed=0)
     env.step(1)

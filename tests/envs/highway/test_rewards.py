@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from policy_inertia.envs.highway.simulator.lanes import centre
-from tests.envs.highway.scenes import alone, put, scene, step
+from tests.support.highway_scenes import alone, put, scene, step
 
 LEFT, IDLE, RIGHT, FASTER, SLOWER = range(5)
 

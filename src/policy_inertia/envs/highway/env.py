@@ -1,4 +1,4 @@
-"""The four tasks as Gymnasium envs: one scene, or a compiled batch of them."""
+"""The Highway tasks as Gymnasium envs: one scene, or a compiled batch of scenes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from policy_inertia.envs.batch_checks import checked_actions, refuse_ended, reset_mask, seeds_of
-from policy_inertia.envs.highway.config import TASKS, Config, configuration, limited, task_named
+from policy_inertia.envs.highway.config import configuration, limited
 from policy_inertia.envs.highway.simulator.simulation import Simulation
+from policy_inertia.envs.highway.simulator.task import Config
+from policy_inertia.envs.highway.tasks import TASKS, task_named
+from policy_inertia.envs.highway.upstream import original
+from policy_inertia.envs.highway.upstream.configuration import counterpart
+from policy_inertia.envs.registry import env_id
 from policy_inertia.errors import InputError, nearest
 
 ACTIONS = ("LEFT", "IDLE", "RIGHT", "FASTER", "SLOWER")  # in the order of records.LEFT, ...
 INFO = ("crashed", "arrived", "speed", "lane", "cost")
-_BOUNDED = {"presence", "cos_h", "sin_h"}  # without a range, too
+_BOUNDED = {"presence", "cos_h", "sin_h"}  # from -1 to 1 without a range
 
 
 def _observation_space(config: Config) -> gym.spaces.Box:
@@ -31,10 +36,14 @@ def _observation_space(config: Config) -> gym.spaces.Box:
 
 
 class TrafficEnv(gym.Env[np.ndarray, Any]):
-    """One of the tasks; `config` has highway-env's names and goes on top of the preset.
+    """One env of a Highway task.
 
-    `preset="paper"` is the paper's table, `"paper-test"` the same as it is tested there (45
-    vehicles in Lane Change), `"upstream"` what highway-env does by default.
+    Args:
+        task: the task's name, such as "TwoWay".
+        config: settings on top of the preset, with highway-env's names.
+        preset: "paper" is the paper's table. "paper-test" is the same as the paper evaluates it
+            (45 vehicles in Lane Change). "upstream" is what highway-env does by default.
+        render_mode: "rgb_array" or "human"; both need highway-env.
     """
 
     metadata = {"render_modes": ["human", "rgb_array"], "render_fps": 2}  # noqa: RUF012  (as there)
@@ -46,13 +55,15 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
         preset: str = "paper",
         render_mode: str | None = None,
     ) -> None:
-        spec = task_named(task)
-        self.config = configuration(spec, config, preset)
+        traffic_task = task_named(task)
+        self.config = configuration(traffic_task, config, preset)
         self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
-        # a frame for each decision, at highway-env's twice real time
+        if render_mode is not None:
+            counterpart(traffic_task)
+        # a frame for each decision, at twice real time as in highway-env
         self.metadata = self.metadata | {"render_fps": 2 * int(self.config["policy_frequency"])}
-        self._drawn: Any = None  # the original that draws, made when it is first needed
-        self.simulation = Simulation(spec, self.config, 1)
+        self._drawn: Any = None  # highway-env's env that draws; made when it is first needed
+        self.simulation = Simulation(traffic_task, self.config, 1)
         self.observation_space = _observation_space(self.config)
         self.action_space = gym.spaces.Discrete(self.simulation.actions_count)
         self._action = np.zeros(1, np.int64)
@@ -71,40 +82,36 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
             np.asarray(action).reshape(-1), 1, self.simulation.actions_count
         )
         refuse_ended(self.simulation.scenes["running"])
-        told = self._advance()
+        obs, reward, terminated, truncated = self._advance()
         self._show()
-        return *told, self._info()
+        return obs, reward, terminated, truncated, self._info()
 
     def _begin(self, seed: int | None) -> np.ndarray:
         self.simulation.begin(self._all, [seed])
         return self.simulation.seen[0].copy()
 
     def _advance(self) -> tuple[np.ndarray, float, bool, bool]:
-        """Take `_action`: observation, reward, terminated, truncated."""
+        """Take `_action`; return the observation, the reward, terminated and truncated."""
         self.simulation.step(self._action)
         outcome = self.simulation.outcomes[0]
         ends = bool(outcome["terminated"]), bool(outcome["truncated"])
         return self.simulation.seen[0].copy(), float(outcome["reward"]), *ends
 
     def render(self) -> np.ndarray | None:
-        """The scene as highway-env draws it: an image, or a frame in its window."""
+        """Draw the scene with highway-env: return an image, or show it in highway-env's window."""
         if self.render_mode is None:
             gym.logger.warn('render() does nothing without a mode: give render_mode="rgb_array"')
             return None
         if not self.simulation.scenes["vehicles"][0]:
             raise gym.error.ResetNeeded("the env must be reset before it is drawn")
-        from policy_inertia.envs.highway.upstream.bridge import draw
-
-        return draw(self._original())
+        return original.draw(self._original())
 
     def _original(self) -> Any:
-        """highway-env's env in our state."""
-        from policy_inertia.envs.highway.upstream import bridge
-
+        """Return highway-env's env in the state of ours."""
         if self._drawn is None:
-            spec = self.simulation.spec
-            self._drawn = bridge.make_original(spec, self.config, self.render_mode)
-        bridge.write(self.simulation, self._drawn)
+            task = self.simulation.task
+            self._drawn = original.make_original(task, self.config, self.render_mode)
+        original.write(self.simulation, self._drawn)
         return self._drawn
 
     def close(self) -> None:
@@ -121,9 +128,9 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """What the actions do, from action 0 on."""
-        known = self.simulation.tables.task["actions"][0]
-        return tuple(ACTIONS[k] for k in known[: self.simulation.actions_count])
+        """The names of the actions, from action 0 on."""
+        actions = self.simulation.tables.settings["actions"][0]
+        return tuple(ACTIONS[k] for k in actions[: self.simulation.actions_count])
 
     def _info(self) -> dict[str, Any]:
         outcome = self.simulation.outcomes[0]
@@ -131,11 +138,12 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
 
 
 class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """A batch of scenes that one compiled call steps, with the GIL released.
+    """A batch of scenes. One compiled call steps them all, with the GIL released.
 
-    Nothing is reset by itself (`AutoresetMode.DISABLED`): reset the ended ones with
-    `reset(seed=[...], options={"reset_mask": ended})`. A scene depends on its seed alone, not on
-    the others or on how many there are.
+    The env resets nothing by itself (`AutoresetMode.DISABLED`): reset the ended scenes with
+    `reset(seed=[...], options={"reset_mask": ended})`. A scene depends on its own seed alone, not
+    on the other scenes or on their number. The arguments are `TrafficEnv`'s; an episode has at most
+    `max_episode_steps` steps.
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.DISABLED}  # noqa: RUF012
@@ -157,12 +165,12 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise InputError(f"num_envs must be 1 or more, got {num_envs}")
         if max_episode_steps is not None and max_episode_steps < 1:
             raise InputError(f"max_episode_steps must be 1 or more, got {max_episode_steps}")
-        spec = task_named(task)
+        traffic_task = task_named(task)
         self.num_envs = num_envs
-        self.config = configuration(spec, config, preset)
+        self.config = configuration(traffic_task, config, preset)
         if max_episode_steps is not None:
             self.config = limited(self.config, max_episode_steps)
-        self.simulation = Simulation(spec, self.config, num_envs)
+        self.simulation = Simulation(traffic_task, self.config, num_envs)
         self.single_observation_space = _observation_space(self.config)
         self.single_action_space = gym.spaces.Discrete(self.simulation.actions_count)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -174,7 +182,7 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         seed: int | list[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Reset all envs, or those in `options["reset_mask"]`, each with a seed of its own."""
+        """Reset all scenes, or those in `options["reset_mask"]`, each with its own seed."""
         n = self.num_envs
         mask = reset_mask(options, n)
         self.simulation.begin(mask, seeds_of(seed, n))
@@ -196,11 +204,11 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             self._info(np.ones(self.num_envs, bool)),
         )
 
-    def _info(self, told: np.ndarray) -> dict[str, Any]:
+    def _info(self, mask: np.ndarray) -> dict[str, Any]:
         info: dict[str, Any] = {}
         for name in INFO:
             info[name] = self.simulation.outcomes[name].copy()
-            info[f"_{name}"] = told
+            info[f"_{name}"] = mask
         return info
 
 
@@ -208,19 +216,17 @@ def _checked_mode(mode: str | None, known: list[str]) -> str | None:
     if mode is not None:
         if mode not in known:
             raise InputError(f"there is no render_mode '{mode}'{nearest(str(mode), known)}")
-        from policy_inertia.envs.highway.upstream.bridge import require_upstream
-
-        require_upstream("rendering")
+        original.require_upstream("rendering")
     return mode
 
 
 def register() -> None:
-    """Make the tasks known to `gym.make` and `gym.make_vec`."""
-    home = f"{__name__}:"
+    """Register the tasks with `gym.make` and `gym.make_vec`, except those that already are."""
     for name in TASKS:
-        gym.register(
-            f"policy_inertia/{name}-v0",
-            entry_point=home + TrafficEnv.__name__,
-            vector_entry_point=home + TrafficVectorEnv.__name__,
-            kwargs={"task": name},
-        )
+        if env_id(name) not in gym.registry:
+            gym.register(
+                env_id(name),
+                entry_point=f"{__name__}:{TrafficEnv.__name__}",
+                vector_entry_point=f"{__name__}:{TrafficVectorEnv.__name__}",
+                kwargs={"task": name},
+            )

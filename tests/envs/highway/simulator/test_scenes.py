@@ -6,7 +6,7 @@ import pytest
 from policy_inertia.envs.highway import TASKS, configuration
 from policy_inertia.envs.highway.simulator import records
 from policy_inertia.envs.highway.simulator.simulation import Simulation
-from tests.envs.highway.scenes import scene
+from tests.support.highway_scenes import scene
 
 
 def begun(task: str, config: dict | None = None, n: int = 400) -> np.ndarray:

@@ -5,8 +5,7 @@ import pytest
 
 from policy_inertia import InputError
 from policy_inertia.envs.highway import TASKS
-from policy_inertia.envs.highway.upstream import parity
-from policy_inertia.envs.highway.upstream.parity import Parity, _gap
+from policy_inertia.envs.highway.upstream.parity import Parity, _gap, parity
 
 FEW = {"vehicles_count": 15}  # highway-env needs seconds for a step with fifty
 

@@ -1,7 +1,7 @@
 """NumPy's PCG64 generator in compiled code: the same draws from the same seed, one per env.
 
-Numba takes a NumPy `Generator` as an argument, but not a batch of them; here a generator is six
-words of an env's state, so that a batch of any size is stepped, copied and saved as one array.
+Numba takes a NumPy `Generator` as an argument, but not a batch of them. Here a generator is six
+64-bit words of an env's state, so a batch of any size is stepped, copied and saved as one array.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-# the tables of the ziggurat method, which Numba keeps for its own support of `Generator`
+# the tables of the ziggurat method; Numba has them for its own support of `Generator`
 from numba.np.random._constants import (
     fi_double,
     ki_double,
@@ -21,7 +21,7 @@ from numba.np.random._constants import (
 
 from policy_inertia.envs.highway.simulator.jit import compiled, inlined
 
-WORDS = 6  # state (high, low), increment (high, low), whether half a word is left, that half
+STATE_SIZE = 6  # state (high, low), increment (high, low), is half a word left over, that half
 
 _HIGH, _LOW = np.uint64(0x2360ED051FC65DA4), np.uint64(0x4385DF649FCCF645)
 _HALF = np.uint64(0xFFFFFFFF)
@@ -31,13 +31,13 @@ _BYTE, _MANTISSA = np.uint64(0xFF), np.uint64(0x000FFFFFFFFFFFFF)
 _UNIT = 1.0 / 9007199254740992.0
 
 
-def seeded(seed: int | None) -> np.ndarray:
-    """The words of the generator that Gymnasium makes from a seed."""
-    return words(np.random.PCG64(np.random.SeedSequence(seed)))
+def from_seed(seed: int | None) -> np.ndarray:
+    """Return the state of the generator that Gymnasium makes from a seed."""
+    return from_numpy(np.random.PCG64(np.random.SeedSequence(seed)))
 
 
-def words(generator: np.random.PCG64) -> np.ndarray:
-    """The state of NumPy's generator as our six words."""
+def from_numpy(generator: np.random.PCG64) -> np.ndarray:
+    """Return the state of a NumPy generator as six 64-bit words."""
     raw = generator.state
     state, increment = raw["state"]["state"], raw["state"]["inc"]
     low = (1 << 64) - 1
@@ -54,8 +54,8 @@ def words(generator: np.random.PCG64) -> np.ndarray:
     )
 
 
-def restored(state: np.ndarray) -> np.random.Generator:
-    """NumPy's generator in the state of our six words."""
+def to_numpy(state: np.ndarray) -> np.random.Generator:
+    """Return NumPy's generator in the given state."""
     high, low, increment_high, increment_low, has_half, half = (int(word) for word in state)
     bits = np.random.PCG64()
     bits.state = {
@@ -78,7 +78,7 @@ def _multiply_high(a: np.uint64, b: np.uint64) -> np.uint64:
 
 @compiled
 def next_word(rng: np.ndarray) -> np.uint64:
-    """64 random bits."""
+    """Draw 64 random bits."""
     high, low = rng[0], rng[1]
     product = low * _LOW
     next_low = product + rng[3]
@@ -102,7 +102,7 @@ def _next_half(rng: np.ndarray) -> np.uint64:
 
 @compiled
 def random(rng: np.ndarray) -> float:
-    """Uniform in [0, 1)."""
+    """Draw from the uniform distribution on [0, 1)."""
     return (next_word(rng) >> _11) * _UNIT
 
 
@@ -113,7 +113,7 @@ def uniform(rng: np.ndarray, low: float, high: float) -> float:
 
 @compiled
 def integers(rng: np.ndarray, n: int) -> np.int64:
-    """One of 0..n-1 by Lemire's method; no draw where there is no choice."""
+    """Draw one of 0 to n - 1 by Lemire's method; n = 1 takes no draw."""
     if n <= 1:
         return np.int64(0)
     bound = np.uint64(n)
@@ -129,7 +129,7 @@ def integers(rng: np.ndarray, n: int) -> np.int64:
 
 @compiled
 def normal(rng: np.ndarray) -> float:
-    """A standard normal by the ziggurat method."""
+    """Draw from the standard normal distribution by the ziggurat method."""
     while True:
         bits = next_word(rng)
         layer = np.int64(bits & _BYTE)
@@ -155,7 +155,7 @@ def normal(rng: np.ndarray) -> float:
 
 @compiled
 def two_of_four(rng: np.ndarray) -> tuple[int, int]:
-    """Like `choice(range(4), size=2, replace=False)`: Floyd's sample, then shuffled."""
+    """Draw as NumPy's `choice(range(4), size=2, replace=False)`: Floyd's sample, shuffled."""
     first, second = integers(rng, 3), integers(rng, 4)
     if second == first:
         second = 3

@@ -1,46 +1,53 @@
-"""How the simulator is compiled: strict float64 arithmetic, the GIL released, cached on disk."""
+"""Compile the simulator with Numba: strict float64 arithmetic, no GIL, a cache on disk."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import numba  # never with fastmath: it reorders sums
+import numba  # never with fastmath, which reorders sums
 
 Record = Any  # one row of a structured array
 
-# NumPy's error model: a division by zero gives inf, as in upstream's arithmetic, without a branch
+# NumPy's error model: a division by zero gives inf, as in highway-env, and costs no branch
 _STRICT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def compiled(function: Callable) -> Any:
-    """A function that is called from other compiled ones."""
+    """Compile a function that other compiled functions call."""
     return numba.njit(**_STRICT)(function)
 
 
 def inlined(function: Callable) -> Any:
-    """A small function in an inner loop; inlining halves the cost of a tick."""
+    """Compile a small function of an inner loop; inlining halves the cost of a tick."""
     return numba.njit(forceinline=True, **_STRICT)(function)
 
 
-def entry_point(function: Callable) -> Any:
-    """A function that Python calls: only these are cached, with everything they call in them."""
+def entry_point(function: Callable, cache_name: str) -> Any:
+    """Compile a function that Python calls, and cache it on disk with everything it calls.
+
+    Numba's cache compares the file of the entry point alone. `cache_name` names the cache file, so
+    it must change with every other source: see `source_digest`.
+    """
+    function.__qualname__ = cache_name
     return numba.njit(cache=True, **_STRICT)(function)
 
 
-# plain Python around the compiled code, which imports none of it
-_AROUND = {"__init__", "bridge", "drivers", "env", "original", "parity", "upstream"}
+def with_globals(function: Callable, **values: Any) -> Callable:
+    """Return a copy of a function in which the given values replace global names."""
+    return types.FunctionType(
+        function.__code__,
+        function.__globals__ | values,
+        function.__name__,
+    )
 
 
-def _digest() -> str:
-    """Numba's cache knows only an entry point's own file, so this goes into its key as well."""
+def source_digest(files: Iterable[Path]) -> str:
+    """Return a digest of these files and of all files of the simulator."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem not in _AROUND:
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-SOURCES = _digest()
+    for path in sorted({*Path(__file__).parent.glob("*.py"), *files}):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

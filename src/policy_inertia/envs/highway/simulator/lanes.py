@@ -1,6 +1,6 @@
-"""Lanes and the network they form, as tables built once in NumPy, and their geometry compiled.
+"""Lanes and the road network: tables built once in NumPy, and their geometry compiled.
 
-The tables are built from the same expressions as highway-env's, so their numbers are the same.
+The tables are built from the same expressions as in highway-env, so their numbers are the same.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from policy_inertia.envs.highway.simulator.jit import Record, compiled, inlined
+from policy_inertia.errors import InputError
 
 WIDTH = 4.0
-VEHICLE_LENGTH = 5.0  # how far before its start and after its end a lane still holds a vehicle
-MAX_LANES = 20  # of a network; the intersection has this many
+VEHICLE_LENGTH = 5.0  # a vehicle is on a lane up to this far before its start and after its end
+MAX_LANES = 20  # of a network; the intersection needs them all
 
 STRAIGHT, SINE, CIRCULAR = 0, 1, 2
 
@@ -31,13 +32,13 @@ LANE = np.dtype(
         ("length", np.float64),
         ("amplitude", np.float64),
         ("pulsation", np.float64),
-        ("phase", np.float64),  # of a sine; where a circular lane starts
+        ("phase", np.float64),  # of a sine; the angle at which a circular lane starts
         ("radius", np.float64),
         ("turn", np.float64),  # 1 clockwise, -1 counterclockwise
         ("speed_limit", np.float64),
         ("priority", np.int64),
         ("forbidden", np.bool_),
-        ("leaving", np.bool_),  # an exit of the intersection
+        ("leaving", np.bool_),  # vehicles leave the scene at its end
         ("road", np.int64),
         ("number", np.int64),  # on its road, from the left
     ],
@@ -53,11 +54,12 @@ ROAD = np.dtype(
     align=True,
 )
 
+Lane = dict[str, Any]  # a row of LANE by the names of its fields
 LaneIndex = tuple[str, str, int]
 
 
 class Network(NamedTuple):
-    """The tables, in upstream's order of lanes, and where in them a lane of upstream's is."""
+    """The tables of lanes and roads; `numbers` gives a lane's row by highway-env's index."""
 
     lanes: np.ndarray
     roads: np.ndarray
@@ -66,7 +68,8 @@ class Network(NamedTuple):
 
 def straight(
     start: Any, end: Any, speed_limit: float = 20, priority: int = 0, forbidden: bool = False
-) -> dict[str, Any]:
+) -> Lane:
+    """Return a straight lane; `forbidden` means that no vehicle may change to it."""
     start, end = np.array(start), np.array(end)
     length = np.linalg.norm(end - start)
     direction = (end - start) / length
@@ -88,7 +91,8 @@ def straight(
 
 def sine(
     start: Any, end: Any, amplitude: float, pulsation: float, phase: float, forbidden: bool = False
-) -> dict[str, Any]:
+) -> Lane:
+    """Return a lane that swings around the straight line from `start` to `end`."""
     wave = {"kind": SINE, "amplitude": amplitude, "pulsation": pulsation, "phase": phase}
     return straight(start, end, forbidden=forbidden) | wave
 
@@ -101,7 +105,8 @@ def circular(
     clockwise: bool = True,
     speed_limit: float = 20,
     priority: int = 0,
-) -> dict[str, Any]:
+) -> Lane:
+    """Return an arc around `centre`; the phases are its angles at both ends."""
     turn = 1 if clockwise else -1
     return {
         "kind": CIRCULAR,
@@ -116,9 +121,17 @@ def circular(
     }
 
 
-def network(edges: list[tuple[str, str, dict[str, Any]]]) -> Network:
-    """Tables of the lanes in `edges`, ordered as upstream's nested dicts would be walked."""
-    graph: dict[str, dict[str, list[dict[str, Any]]]] = {}
+def network(edges: list[tuple[str, str, Lane]]) -> Network:
+    """Return the tables of the lanes in `edges`, in the order in which highway-env lists them.
+
+    Args:
+        edges: for each lane the node it starts at, the node it ends at, and the lane itself, as
+            `straight`, `sine` or `circular` returns it. Lanes with the same two nodes are
+            beside each other, from the left to the right.
+    """
+    if len(edges) > MAX_LANES:
+        raise InputError(f"a network has at most {MAX_LANES} lanes, got {len(edges)}")
+    graph: dict[str, dict[str, list[Lane]]] = {}
     for origin, destination, lane in edges:
         graph.setdefault(origin, {}).setdefault(destination, []).append(lane)
     nodes: dict[str, int] = {}
@@ -133,111 +146,13 @@ def network(edges: list[tuple[str, str, dict[str, Any]]]) -> Network:
                 for name, value in lane.items():
                     row[name] = value
                 row["road"], row["number"] = len(roads), number
-                row["leaving"] = "il" in origin and "o" in destination
                 index[origin, destination, number] = len(index)
             roads.append((*ends, len(index) - len(beside), len(beside)))
     return Network(lanes, np.array(roads, ROAD), index)
 
 
-def highway(lanes_count: int) -> Network:
-    """A straight road of 10 km."""
-    start, length, angle = 0.0, 10000.0, 0.0
-    rotation = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    edges = []
-    for lane in range(lanes_count):
-        origin = rotation @ np.array([start, lane * WIDTH])
-        end = rotation @ np.array([start + length, lane * WIDTH])
-        edges.append(("0", "1", straight(origin, end, speed_limit=30)))
-    return network(edges)
-
-
-def merge() -> Network:
-    """Two lanes, joined from the right by a ramp whose last 80 m run beside them."""
-    ends = [150, 80, 80, 150]  # before, converging, beside, after
-    edges = []
-    for y in (0, 4):
-        for (origin, destination), first, last in (("ab", 0, 2), ("bc", 2, 3), ("cd", 3, 4)):
-            lane = straight([sum(ends[:first]), y], [sum(ends[:last]), y])
-            edges.append((origin, destination, lane))
-    amplitude = 3.25
-    ramp = straight([0, 6.5 + 4 + 4], [ends[0], 6.5 + 4 + 4], forbidden=True)
-    bend = sine(
-        _position(ramp, ends[0], -amplitude),
-        _position(ramp, sum(ends[:2]), -amplitude),
-        amplitude,
-        2 * np.pi / (2 * ends[1]),
-        np.pi / 2,
-        forbidden=True,
-    )
-    start = _position(bend, ends[1], 0)
-    beside = straight(start, start + np.array([ends[2], 0]), forbidden=True)
-    edges += [("j", "k", ramp), ("k", "b", bend), ("b", "c", beside)]
-    return network(edges)
-
-
-def two_way(length: float = 800) -> Network:
-    """Two lanes that way, of which the left one is also the oncoming traffic's."""
-    return network(
-        [
-            ("a", "b", straight([0, 0], [length, 0])),
-            ("a", "b", straight([0, 4], [length, 4])),
-            ("b", "a", straight([length, 0], [0, 0])),
-        ]
-    )
-
-
-def intersection() -> Network:
-    """Four ways in (o to ir), from each a right turn, a left turn and straight on, four ways out.
-
-    The horizontal road has priority: 3 straight on and right, 2 left; the vertical one 1 and 0.
-    """
-    right_radius = WIDTH + 5
-    left_radius = right_radius + WIDTH
-    outer = right_radius + WIDTH / 2
-    access = 50 + 50
-    limit: dict[str, Any] = {"speed_limit": 10.0}
-    edges = []
-    for corner in range(4):
-        angle = np.radians(90 * corner)
-        priority = 3 if corner % 2 else 1
-        rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-        inner, right, left = f"ir{corner}", f"il{(corner - 1) % 4}", f"il{(corner + 1) % 4}"
-        start = rotation @ np.array([WIDTH / 2, access + outer])
-        end = rotation @ np.array([WIDTH / 2, outer])
-        edges.append((f"o{corner}", inner, straight(start, end, priority=priority, **limit)))
-        turning_right = circular(
-            rotation @ np.array([outer, outer]),
-            right_radius,
-            angle + np.radians(180),
-            angle + np.radians(270),
-            priority=priority,
-            **limit,
-        )
-        turning_left = circular(
-            rotation @ np.array([-left_radius + WIDTH / 2, left_radius - WIDTH / 2]),
-            left_radius,
-            angle + np.radians(0),
-            angle + np.radians(-90),
-            clockwise=False,
-            priority=priority - 1,
-            **limit,
-        )
-        start = rotation @ np.array([WIDTH / 2, outer])
-        end = rotation @ np.array([WIDTH / 2, -outer])
-        through = straight(start, end, priority=priority, **limit)
-        edges += [
-            (inner, right, turning_right),
-            (inner, left, turning_left),
-            (inner, f"il{(corner + 2) % 4}", through),
-        ]
-        start = rotation @ np.flip([WIDTH / 2, access + outer], axis=0)
-        end = rotation @ np.flip([WIDTH / 2, outer], axis=0)
-        way_out = straight(end, start, priority=priority, **limit)
-        edges.append((right, f"o{(corner - 1) % 4}", way_out))
-    return network(edges)
-
-
-def _position(lane: dict[str, Any], longitudinal: float, lateral: float) -> np.ndarray:
+def position(lane: Lane, longitudinal: float, lateral: float) -> np.ndarray:
+    """Return the point with these coordinates on a straight lane or a sine."""
     if lane["kind"] == SINE:
         lateral += lane["amplitude"] * np.sin(lane["pulsation"] * longitudinal + lane["phase"])
     start = np.array([lane["start_x"], lane["start_y"]])
@@ -247,7 +162,7 @@ def _position(lane: dict[str, Any], longitudinal: float, lateral: float) -> np.n
 
 @inlined
 def wrap(angle: float) -> float:
-    """`((angle + pi) % (2 pi)) - pi`; within a turn of the range the modulo is a sum, exactly."""
+    """Return `((angle + pi) % (2 pi)) - pi`, without the modulo where a sum is exactly equal."""
     turn = 2 * math.pi
     shifted = angle + math.pi
     if 0.0 <= shifted < turn:
@@ -259,7 +174,7 @@ def wrap(angle: float) -> float:
 
 @inlined
 def coordinates(lane: Record, x: float, y: float) -> tuple[float, float]:
-    """Where a point is along the lane and to the side of it."""
+    """Return how far a point is along the lane and to the side of its middle."""
     dx, dy = x - lane.start_x, y - lane.start_y
     if lane.kind == CIRCULAR:
         phase = lane.phase + wrap(math.atan2(dy, dx) - lane.phase)
@@ -274,7 +189,7 @@ def coordinates(lane: Record, x: float, y: float) -> tuple[float, float]:
 
 @inlined
 def centre(lane: Record, longitudinal: float) -> tuple[float, float]:
-    """The point on the middle of the lane."""
+    """Return a point on the middle of the lane."""
     if lane.kind == CIRCULAR:
         phase = lane.turn * longitudinal / lane.radius + lane.phase
         return (
@@ -291,6 +206,7 @@ def centre(lane: Record, longitudinal: float) -> tuple[float, float]:
 
 @inlined
 def heading_at(lane: Record, longitudinal: float) -> float:
+    """Return the direction of the lane at a point."""
     if lane.kind == CIRCULAR:
         phase = lane.turn * longitudinal / lane.radius + lane.phase
         return phase + math.pi / 2 * lane.turn
@@ -304,13 +220,13 @@ def heading_at(lane: Record, longitudinal: float) -> float:
 
 @inlined
 def distance(lane: Record, longitudinal: float, lateral: float) -> float:
-    """How far a point is from the lane, with the distance to either end added."""
+    """Return how far a point is from the lane: to the side, plus beyond either end."""
     return abs(lateral) + max(longitudinal - lane.length, 0.0) + max(0.0 - longitudinal, 0.0)
 
 
 @inlined
 def holds(lane: Record, longitudinal: float, lateral: float, margin: float) -> bool:
-    """Whether a point is on the lane."""
+    """Return whether a point is on the lane."""
     return (
         abs(lateral) <= WIDTH / 2 + margin
         and -VEHICLE_LENGTH <= longitudinal < lane.length + VEHICLE_LENGTH
@@ -319,6 +235,7 @@ def holds(lane: Record, longitudinal: float, lateral: float, margin: float) -> b
 
 @inlined
 def reachable(lane: Record, longitudinal: float, lateral: float) -> bool:
+    """Return whether a vehicle at a point may change to the lane."""
     return (
         not lane.forbidden
         and abs(lateral) <= 2 * WIDTH
@@ -330,7 +247,7 @@ def reachable(lane: Record, longitudinal: float, lateral: float) -> bool:
 def _lane_on(
     lanes: np.ndarray, roads: np.ndarray, current: int, road: int, x: float, y: float
 ) -> tuple[int, float]:
-    """The lane to take on the next road, and its distance from a point."""
+    """Return the lane to take on the next road, and its distance from a point."""
     number = lanes[current].number
     if roads[lanes[current].road].lanes != roads[road].lanes:
         nearest = np.inf
@@ -349,9 +266,10 @@ def _lane_on(
 def lane_after(
     lanes: np.ndarray, roads: np.ndarray, current: int, planned: int, longitudinal: float
 ) -> int:
-    """The lane that follows `current`: on the planned lane's road, or (-1) on the nearest one.
+    """Return the lane that follows `current`.
 
-    A lane that leads nowhere is followed for ever.
+    It is on the road of the lane `planned`, or on the nearest road if `planned` is -1. Without a
+    next road the vehicle stays on `current`.
     """
     x, y = centre(lanes[current], longitudinal)
     if planned >= 0:

@@ -19,7 +19,7 @@ RANGES = {"x": 5.0 * MAX_SPEED, "vx": 2 * MAX_SPEED, "vy": 2 * MAX_SPEED}  # whe
 
 @compiled
 def observe(
-    scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, table: np.ndarray
+    scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record, table: np.ndarray
 ) -> None:
     """Fill `table` (observed vehicles, features); rows beyond those in sight are zero."""
     ego = scene.ego
@@ -32,12 +32,12 @@ def observe(
     found = 1
     lane = scene.lane[ego]
     here = scene.along[lane, ego]
-    entries = scene.vehicles + (scene.obstacles if task.include_obstacles else 0)
+    entries = scene.vehicles + (scene.obstacles if settings.include_obstacles else 0)
     for i in range(entries):
         if i == ego:
             continue
         gap = scene.along[lane, i] - here
-        visible = gap > -2 * LENGTH or (task.see_behind and i < scene.vehicles)
+        visible = gap > -2 * LENGTH or (settings.see_behind and i < scene.vehicles)
         dx, dy = scene.x[i] - scene.x[ego], scene.y[i] - scene.y[ego]
         if not visible or not math.sqrt(dx * dx + dy * dy) < PERCEPTION:
             continue
@@ -54,23 +54,23 @@ def observe(
         for column in range(table.shape[1]):
             table[row, column] = 0.0
             if row < found:
-                table[row, column] = _feature(scene, task, ego, seen[row], column)
+                table[row, column] = _feature(scene, settings, ego, seen[row], column)
 
 
 @inlined
-def _feature(scene: Record, task: Record, ego: int, i: int, column: int) -> float:
-    feature = task.features[column]
+def _feature(scene: Record, settings: Record, ego: int, i: int, column: int) -> float:
+    feature = settings.features[column]
     value = _raw(scene, feature, i)
-    if i != ego and not task.absolute and _X <= feature <= _VY:
+    if i != ego and not settings.absolute and _X <= feature <= _VY:
         value -= _raw(scene, feature, ego)
-    if task.normalize:
-        low, high = task.features_low[column], task.features_high[column]
-        if task.scale_y_by_lanes and feature == _Y:
+    if settings.normalize:
+        low, high = settings.features_low[column], settings.features_high[column]
+        if settings.scale_y_by_lanes and feature == _Y:
             high = WIDTH * scene.side_lanes
             low = -high
         if low < high:
             value = -1 + (value - low) * 2 / (high - low)
-            if task.clip:
+            if settings.clip:
                 value = clip(value, -1.0, 1.0)
     return value
 

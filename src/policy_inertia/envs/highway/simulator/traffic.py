@@ -21,20 +21,20 @@ _HALF_LENGTH, _HALF_WIDTH = 1.5 * LENGTH / 2, 0.9 * WIDTH / 2
 
 
 @compiled
-def tick(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record) -> None:
+def tick(scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record) -> None:
     for i in range(scene.vehicles):
         if i == scene.ego:
             control_ego(scene, lanes, roads)
         else:
-            drive(scene, lanes, roads, task, i)
+            drive(scene, lanes, roads, settings, i)
     scene.ticks += 1
-    if task.regulation_period > 0 and scene.ticks % task.regulation_period == 0:
+    if settings.regulation_period > 0 and scene.ticks % settings.regulation_period == 0:
         _enforce_rules(scene, lanes)
     for i in range(scene.vehicles):
         if i != scene.ego:
-            scene.timer[i] += task.dt
-        step(scene, lanes, i, task.dt)
-    _collide(scene, task.dt)
+            scene.timer[i] += settings.dt
+        step(scene, lanes, i, settings.dt)
+    _collide(scene, settings.dt)
 
 
 @compiled

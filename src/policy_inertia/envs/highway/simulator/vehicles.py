@@ -201,22 +201,24 @@ def _follow_road(scene: Record, lanes: np.ndarray, roads: np.ndarray, i: int) ->
 
 
 @inlined
-def speed_index(task: Record, speed: float) -> np.int64:
+def speed_index(settings: Record, speed: float) -> np.int64:
     """The target speed closest to a speed (half to even)."""
-    last = task.target_speeds_count - 1
-    slowest = task.target_speeds[0]
-    share = (speed - slowest) / (task.target_speeds[last] - slowest)
+    last = settings.target_speeds_count - 1
+    slowest = settings.target_speeds[0]
+    share = (speed - slowest) / (settings.target_speeds[last] - slowest)
     return np.int64(clip(np.rint(share * last), 0.0, float(last)))
 
 
 @compiled
-def decide(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, action: int) -> None:
+def decide(
+    scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record, action: int
+) -> None:
     """The ego's meta-action: another target speed or another target lane."""
     ego = scene.ego
     if action in (FASTER, SLOWER):
-        index = speed_index(task, scene.speed[ego]) + (1 if action == FASTER else -1)
-        scene.speed_index = min(max(index, 0), task.target_speeds_count - 1)
-        scene.target_speed[ego] = task.target_speeds[scene.speed_index]
+        index = speed_index(settings, scene.speed[ego]) + (1 if action == FASTER else -1)
+        scene.speed_index = min(max(index, 0), settings.target_speeds_count - 1)
+        scene.target_speed[ego] = settings.target_speeds[scene.speed_index]
     _follow_road(scene, lanes, roads, ego)
     if action in (LEFT, RIGHT):
         target = scene.target_lane[ego]
@@ -256,14 +258,16 @@ def neighbours(scene: Record, lanes: np.ndarray, i: int, number: int) -> tuple[i
 
 
 @inlined
-def _gap_wanted(scene: Record, task: Record, i: int, front: int) -> float:
+def _gap_wanted(scene: Record, settings: Record, i: int, front: int) -> float:
     speed = scene.speed[i]
     cos, sin = scene.cos[i], scene.sin[i]
     approach = (speed * cos - scene.speed[front] * scene.cos[front]) * cos + (
         speed * sin - scene.speed[front] * scene.sin[front]
     ) * sin
-    comfort = -task.comfort_acceleration * task.comfort_braking
-    return task.distance_wanted + speed * TIME_WANTED + speed * approach / (2 * math.sqrt(comfort))
+    comfort = -settings.comfort_acceleration * settings.comfort_braking
+    return (
+        settings.distance_wanted + speed * TIME_WANTED + speed * approach / (2 * math.sqrt(comfort))
+    )
 
 
 @inlined
@@ -274,38 +278,42 @@ def _gap(scene: Record, i: int, other: int) -> float:
 
 
 @compiled
-def _idm(scene: Record, lanes: np.ndarray, task: Record, judge: int, i: int, front: int) -> float:
+def _idm(
+    scene: Record, lanes: np.ndarray, settings: Record, judge: int, i: int, front: int
+) -> float:
     """The IDM's acceleration of `i` behind `front`, as `judge` with its own exponent sees it."""
     if i == NOBODY or i >= scene.vehicles:
         return 0.0
     target = scene.target_speed[i]
-    if task.idm_speed_limit:
+    if settings.idm_speed_limit:
         target = clip(target, 0.0, lanes[scene.lane[i]].speed_limit)
     ratio = max(scene.speed[i], 0.0) / abs(not_zero(target))
-    acceleration = task.comfort_acceleration * (1 - ratio ** scene.delta[judge])
+    acceleration = settings.comfort_acceleration * (1 - ratio ** scene.delta[judge])
     if front != NOBODY:
-        squeeze = _gap_wanted(scene, task, i, front) / not_zero(_gap(scene, i, front))
-        acceleration -= task.comfort_acceleration * (squeeze * squeeze)
+        squeeze = _gap_wanted(scene, settings, i, front) / not_zero(_gap(scene, i, front))
+        acceleration -= settings.comfort_acceleration * (squeeze * squeeze)
     return acceleration
 
 
 @compiled
-def _mobil(scene: Record, lanes: np.ndarray, task: Record, i: int, candidate: int) -> bool:
+def _mobil(scene: Record, lanes: np.ndarray, settings: Record, i: int, candidate: int) -> bool:
     """Whether a lane is worth changing to and the one behind there need not brake hard.
 
     Upstream's politeness is 0, and its rule for routes needs roads of several lanes with routes,
     which no task has.
     """
     ahead, behind = neighbours(scene, lanes, i, candidate)
-    if _idm(scene, lanes, task, i, behind, i) < -CHANGE_BRAKING:
+    if _idm(scene, lanes, settings, i, behind, i) < -CHANGE_BRAKING:
         return False
     ahead_now, _ = neighbours(scene, lanes, i, scene.lane[i])
-    gain = _idm(scene, lanes, task, i, i, ahead) - _idm(scene, lanes, task, i, i, ahead_now)
+    gain = _idm(scene, lanes, settings, i, i, ahead) - _idm(scene, lanes, settings, i, i, ahead_now)
     return gain >= CHANGE_GAIN
 
 
 @compiled
-def _choose_lane(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, i: int) -> None:
+def _choose_lane(
+    scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record, i: int
+) -> None:
     lane, target = scene.lane[i], scene.target_lane[i]
     if lane != target:
         if lanes[lane].road != lanes[target].road:
@@ -313,7 +321,7 @@ def _choose_lane(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Reco
         for j in range(scene.vehicles):  # give way to whoever is changing to the same lane
             if j != i and scene.lane[j] != target and scene.target_lane[j] == target:
                 gap = _gap(scene, i, j)
-                if 0 < gap < _gap_wanted(scene, task, i, j):
+                if 0 < gap < _gap_wanted(scene, settings, i, j):
                     scene.target_lane[i] = lane
                     return
         return
@@ -326,24 +334,24 @@ def _choose_lane(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Reco
             road.first <= candidate < road.first + road.lanes
             and reachable(lanes[candidate], scene.along[candidate, i], scene.beside[candidate, i])
             and abs(scene.speed[i]) >= 1
-            and _mobil(scene, lanes, task, i, candidate)
+            and _mobil(scene, lanes, settings, i, candidate)
         ):
             scene.target_lane[i] = candidate
 
 
 @compiled
-def drive(scene: Record, lanes: np.ndarray, roads: np.ndarray, task: Record, i: int) -> None:
+def drive(scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record, i: int) -> None:
     """One decision of a vehicle of the traffic."""
     if scene.crashed[i]:
         return
     _follow_road(scene, lanes, roads, i)
     if scene.changes_lanes[i]:
-        _choose_lane(scene, lanes, roads, task, i)
+        _choose_lane(scene, lanes, roads, settings, i)
     scene.steering[i] = _steer(scene, lanes, i)
     lane, target = scene.lane[i], scene.target_lane[i]
     front, _ = neighbours(scene, lanes, i, lane)
-    acceleration = _idm(scene, lanes, task, i, i, front)
+    acceleration = _idm(scene, lanes, settings, i, i, front)
     if lane != target:
         front, _ = neighbours(scene, lanes, i, target)
-        acceleration = min(acceleration, _idm(scene, lanes, task, i, i, front))
+        acceleration = min(acceleration, _idm(scene, lanes, settings, i, i, front))
     scene.acceleration[i] = clip(acceleration, -MAX_ACCELERATION, MAX_ACCELERATION)

@@ -1,4 +1,4 @@
-"""A check that anyone can run: the same seeds and actions in highway-env and here, side by side."""
+"""Compare our simulator with highway-env: the same seeds and actions in both, step by step."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia.envs.highway.config import (
-    Config,
-    configuration,
-    task_named,
-    upstream_configuration,
-)
+from policy_inertia.envs.highway.config import configuration
 from policy_inertia.envs.highway.simulator.records import ROUTE
 from policy_inertia.envs.highway.simulator.simulation import Simulation
-from policy_inertia.envs.highway.upstream import recorder as upstream
-from policy_inertia.envs.highway.upstream.bridge import require_upstream
+from policy_inertia.envs.highway.simulator.task import Config
+from policy_inertia.envs.highway.tasks import task_named
+from policy_inertia.envs.highway.upstream import recorder
+from policy_inertia.envs.highway.upstream.configuration import counterpart, exact_configuration
+from policy_inertia.envs.highway.upstream.original import require_upstream
 from policy_inertia.errors import InputError
 
 
 @dataclass(frozen=True)
 class Parity:
-    """How far apart the two simulators were, over all seeds and steps.
+    """The largest differences between the two simulators, over all seeds and steps.
 
-    `forward` is the largest difference of any kind before a vehicle first rolled backwards: its
-    steering is unstable from then on, and multiplies a difference in the last bit.
+    `forward` is the largest difference of any kind before a vehicle first drives backwards. From
+    then on its steering is unstable and multiplies a difference in the last bit.
     """
 
     task: str
@@ -43,8 +41,8 @@ class Parity:
     observation: float
     reward: float
     forward: float
-    flags: int  # mismatches of lanes, crashes, ends, counts and routes
-    generators: int  # random generators that ended in another state
+    flags: int  # differing lanes, crashes, ends, counts and routes
+    generators: int  # random generators that end in different states
     first: tuple[int, int] | None  # the seed and the step of the first difference
 
     @property
@@ -71,62 +69,71 @@ def parity(
 ) -> Parity:
     """Run highway-env and our simulator from the same seeds with the same random actions.
 
-    Neither is stopped where an episode ends. `config` goes on top of upstream's defaults. With
-    `nudge` our ego starts that many metres further on: what the check must see. NumPy may compute
-    with vector units whose last bit differs from libm's; `plain_arithmetic` tells the original's
-    NumPy not to, so that equal means equal.
+    Ended episodes are stepped on in both.
+
+    Args:
+        task: the task's name.
+        seeds: one episode each.
+        steps: of each episode.
+        config: settings on top of highway-env's defaults.
+        nudge: our ego begins this many metres further on, to show that the check sees it.
+        plain_arithmetic: NumPy may compute with vector units whose last bit differs from libm's;
+            this switches them off in highway-env's process, so that equal means equal.
+
+    Raises:
+        InputError: if highway-env is not installed or cannot do what `config` needs.
     """
     seeds = list(seeds)
     if not seeds or steps < 1:
         raise InputError(f"parity needs a seed and a step, got {len(seeds)} and {steps}")
-    spec = task_named(task)
-    full = configuration(spec, config, preset="upstream")
-    simulation = Simulation(spec, full, len(seeds))
+    traffic_task = task_named(task)
+    full = configuration(traffic_task, config, preset="upstream")
+    simulation = Simulation(traffic_task, full, len(seeds))
     draws = [np.random.default_rng([seed, steps]) for seed in seeds]
     actions = np.array([d.integers(simulation.actions_count, size=steps) for d in draws])
     request = {
-        "id": spec.upstream_id,
-        "config": upstream_configuration(spec, full),
+        "id": counterpart(traffic_task).id,
+        "config": exact_configuration(traffic_task, full),
         "seeds": seeds,
         "actions": actions.tolist(),
         "capacity": simulation.tables.capacity,
     }
-    theirs = _original(request, plain_arithmetic)
-    ours = _ours(simulation, seeds, actions, nudge)
-    return _compare(spec.name, seeds, theirs, ours)
+    theirs = _run_original(request, plain_arithmetic)
+    ours = _run_ours(simulation, seeds, actions, nudge)
+    return _compare(traffic_task.name, seeds, theirs, ours)
 
 
-def _original(request: dict, plain_arithmetic: bool) -> dict[str, np.ndarray]:
+def _run_original(request: dict[str, Any], plain_arithmetic: bool) -> dict[str, np.ndarray]:
     require_upstream("parity")
     environment = os.environ | {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy"}
     if plain_arithmetic:
         environment |= plain_environment()
     with tempfile.TemporaryDirectory() as folder:
-        asked, told = Path(folder, "asked.json"), Path(folder, "told.npz")
-        asked.write_text(json.dumps(request, default=lambda value: value.tolist()))
-        # -P: the script's folder must not be searched for modules
-        command = [sys.executable, "-P", upstream.__file__, str(asked), str(told)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"highway-env failed:\n{done.stderr}")
-        with np.load(told) as arrays:
+        request_file, record_file = Path(folder, "request.json"), Path(folder, "record.npz")
+        request_file.write_text(json.dumps(request, default=lambda value: value.tolist()))
+        # -P: Python must not search the script's folder for modules
+        command = [sys.executable, "-P", recorder.__file__, str(request_file), str(record_file)]
+        process = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if process.returncode:
+            raise RuntimeError(f"highway-env failed:\n{process.stderr}")
+        with np.load(record_file) as arrays:
             return dict(arrays)
 
 
 def plain_environment() -> dict[str, str]:
-    """Settings for a process whose NumPy uses libm, and OpenBLAS no fused multiply-add."""
+    """Return variables for a process in which NumPy uses libm, and OpenBLAS no fused products."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return {}
-    core: Any = np._core._multiarray_umath  # type: ignore[attr-defined]  # where NumPy keeps them
+    core: Any = np._core._multiarray_umath  # type: ignore[attr-defined]
     wide = [f for f in core.__cpu_dispatch__ if f == "X86_V4" or f.startswith("AVX512")]
-    present = [f for f in wide if core.__cpu_features__.get(f)]
-    return {"NPY_DISABLE_CPU_FEATURES": " ".join(present), "OPENBLAS_CORETYPE": "Nehalem"}
+    available = [f for f in wide if core.__cpu_features__.get(f)]
+    return {"NPY_DISABLE_CPU_FEATURES": " ".join(available), "OPENBLAS_CORETYPE": "Nehalem"}
 
 
-def _ours(
+def _run_ours(
     simulation: Simulation, seeds: list[int], actions: np.ndarray, nudge: float
 ) -> dict[str, np.ndarray]:
-    """The same arrays as the original's, from our simulator."""
+    """Return the arrays that `recorder.record` returns, from our simulator."""
     simulation.begin(np.ones(len(seeds), bool), list(seeds))
     frames = [_frame(simulation)]
     scenes = simulation.scenes
@@ -142,7 +149,7 @@ def _ours(
 
 def _frame(simulation: Simulation) -> dict[str, np.ndarray]:
     scenes, outcomes = simulation.scenes, simulation.outcomes
-    names = (*upstream.NUMBERS, "crashed", "lane", "target_lane", "vehicles", "ego")
+    names = (*recorder.NUMBERS, "crashed", "lane", "target_lane", "vehicles", "ego")
     frame = {name: scenes[name].copy() for name in names}
     frame |= {n: outcomes[n].copy() for n in ("reward", "terminated", "truncated")}
     frame["route_left"] = ROUTE - scenes["route_head"]
@@ -150,10 +157,10 @@ def _frame(simulation: Simulation) -> dict[str, np.ndarray]:
 
 
 def _gap(theirs: np.ndarray, ours: np.ndarray) -> float:
-    """The largest difference; infinite where one of the two is not a number."""
+    """Return the largest difference; it is infinite where only one of the two is a NaN."""
     same = (theirs == ours) | (np.isnan(theirs) & np.isnan(ours))
-    apart = np.nan_to_num(np.abs(theirs - ours), nan=np.inf, posinf=np.inf)
-    return float(np.where(same, 0.0, apart).max(initial=0.0))
+    difference = np.nan_to_num(np.abs(theirs - ours), nan=np.inf, posinf=np.inf)
+    return float(np.where(same, 0.0, difference).max(initial=0.0))
 
 
 def _compare(
@@ -163,40 +170,57 @@ def _compare(
     flags = generators = steps = 0
     first: tuple[int, int] | None = None
     for k, seed in enumerate(seeds):
+        length = int(theirs["length"][k])
         backwards = False
-        for t in range(int(theirs["length"][k]) + 1):
+        for t in range(length + 1):
+            gaps = (
+                _state_gap(theirs, ours, k, t),
+                _gap(theirs["seen"][k, t], ours["seen"][k, t]),
+                _gap(theirs["reward"][k, t], ours["reward"][k, t]),
+            )
+            state, observation, reward = map(max, (state, observation, reward), gaps)
             count = int(theirs["vehicles"][k, t])
-            shared = min(count, int(ours["vehicles"][k, t]))
-            present = np.arange(shared)
-            others = present[present != theirs["ego"][k, t]]  # the ego has no timer and no delta
-            apart = 0.0
-            for name in upstream.NUMBERS:
-                who = others if name in ("delta", "timer") else present
-                apart = max(apart, _gap(theirs[name][k, t, who], ours[name][k, t, who]))
-            wrong = sum(
-                int((theirs[name][k, t, :shared] != ours[name][k, t, :shared]).sum())
-                for name in upstream.FLAGS
-            )
-            wrong += sum(
-                int(theirs[name][k, t] != ours[name][k, t])
-                for name in ("vehicles", "ego", "terminated", "truncated")
-            )
-            sight = _gap(theirs["seen"][k, t], ours["seen"][k, t])
-            pay = _gap(theirs["reward"][k, t], ours["reward"][k, t])
-            state, observation, reward = (
-                max(state, apart),
-                max(observation, sight),
-                max(reward, pay),
-            )
             backwards = backwards or bool((theirs["speed"][k, t, :count] < 0).any())
             if not backwards:
-                forward = max(forward, apart, sight, pay)
-            flags += wrong
-            if first is None and (wrong or max(apart, sight, pay) > 0):
+                forward = max(forward, *gaps)
+            differing = _differing_flags(theirs, ours, k, t)
+            flags += differing
+            if first is None and (differing or max(gaps) > 0):
                 first = (seed, t)
-        steps += int(theirs["length"][k])
-        if theirs["length"][k] == theirs["reward"].shape[1] - 1:
+        steps += length
+        if length == theirs["reward"].shape[1] - 1:
             generators += int((theirs["generator"][k] != ours["generator"][k]).any())
     return Parity(
         task, len(seeds), steps, state, observation, reward, forward, flags, generators, first
     )
+
+
+def _state_gap(theirs: dict[str, np.ndarray], ours: dict[str, np.ndarray], k: int, t: int) -> float:
+    """Return the largest difference of the vehicles' numbers at step `t` of episode `k`."""
+    everyone = np.arange(_shared(theirs, ours, k, t))
+    others = everyone[everyone != theirs["ego"][k, t]]  # the ego has no timer and no delta
+    largest = 0.0
+    for name in recorder.NUMBERS:
+        who = others if name in ("delta", "timer") else everyone
+        largest = max(largest, _gap(theirs[name][k, t, who], ours[name][k, t, who]))
+    return largest
+
+
+def _differing_flags(
+    theirs: dict[str, np.ndarray], ours: dict[str, np.ndarray], k: int, t: int
+) -> int:
+    shared = _shared(theirs, ours, k, t)
+    of_vehicles = sum(
+        int((theirs[name][k, t, :shared] != ours[name][k, t, :shared]).sum())
+        for name in recorder.FLAGS
+    )
+    of_scene = sum(
+        int(theirs[name][k, t] != ours[name][k, t])
+        for name in ("vehicles", "ego", "terminated", "truncated")
+    )
+    return of_vehicles + of_scene
+
+
+def _shared(theirs: dict[str, np.ndarray], ours: dict[str, np.ndarray], k: int, t: int) -> int:
+    """Return the number of vehicles that both simulators have."""
+    return min(int(theirs["vehicles"][k, t]), int(ours["vehicles"][k, t]))

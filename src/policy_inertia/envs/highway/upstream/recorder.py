@@ -1,7 +1,7 @@
-"""Runs highway-env itself and writes down what it did; a script, for a process of its own.
+"""Run highway-env and record what it does. `parity` runs this file as a script.
 
-Making an intersection changes the traffic's constants for every env made later in that process, and
-NumPy chooses its arithmetic when it is imported: so the original never runs beside anything else.
+highway-env needs a process of its own for two reasons. Its intersection changes the traffic's
+constants for every env that the process makes later. And NumPy chooses its arithmetic at import.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ FLAGS = ("crashed", "lane", "target_lane", "route_left")
 
 
 def record(request: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Play the given actions from each seed; arrays over (seed, time, vehicle), padded.
+    """Take the requested actions from each seed; return padded arrays over (seed, time, vehicle).
 
-    `length` is the number of steps that the original survived: it divides by zero in Two-Way once
+    `length` is the number of steps without an error: in Two-Way highway-env divides by zero when
     the ego is closest to the oncoming lane.
     """
     import highway_env  # noqa: F401  (registers its envs)
@@ -66,12 +66,12 @@ def _write(env: Any, out: dict[str, np.ndarray], k: int, t: int) -> None:
     out["vehicles"][k, t] = len(vehicles)
     out["ego"][k, t] = vehicles.index(env.vehicle)
     for i, vehicle in enumerate(vehicles):
-        for name, value in numbers_of(vehicle, index).items():
+        for name, value in vehicle_numbers(vehicle, index).items():
             out[name][k, t, i] = value
 
 
-def numbers_of(vehicle: Any, index: Mapping[Any, int]) -> dict[str, Any]:
-    """One of highway-env's vehicles as NUMBERS and FLAGS; `index` says which lane is which."""
+def vehicle_numbers(vehicle: Any, index: Mapping[Any, int]) -> dict[str, Any]:
+    """Return NUMBERS and FLAGS of one of highway-env's vehicles; `index` numbers the lanes."""
     numbers = (
         *vehicle.position,
         vehicle.heading,

@@ -17,7 +17,7 @@ import numpy as np
 from policy_inertia.envs import highway
 from policy_inertia.envs.highway.simulator.records import ROUTE
 from policy_inertia.envs.highway.simulator.simulation import Simulation
-from policy_inertia.envs.highway.upstream import bridge
+from policy_inertia.envs.highway.upstream import original as upstream_original
 from policy_inertia.envs.highway.upstream.parity import plain_environment
 
 NUMBERS = ("x", "y", "heading", "speed", "target_speed", "steering", "acceleration")
@@ -30,7 +30,7 @@ FEW = {"vehicles_count": 12}  # highway-env needs seconds for a step with fifty
 def run(*words: str) -> Any:
     """What a function below says when a process of plain arithmetic calls it."""
     environment = os.environ | plain_environment()
-    command = [sys.executable, "-m", "tests.envs.highway.side_by_side", *words]
+    command = [sys.executable, "-m", "tests.support.highway_side_by_side", *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
@@ -64,7 +64,7 @@ def gap(a: Any, b: Any) -> tuple[float, list[str]]:
 def together(ours: Any, original: Any, actions: np.ndarray) -> dict[str, Any]:
     """Take the same actions in both, on past the end; how far they come apart."""
     simulation = ours.simulation
-    mirror = Simulation(simulation.spec, ours.config, 1, len(simulation.scenes["x"][0]))
+    mirror = Simulation(simulation.task, ours.config, 1, len(simulation.scenes["x"][0]))
     told: dict[str, Any] = {"gap": 0.0, "wrong": [], "steps": 0, "crashed": 0}
     for action in actions.tolist():
         try:
@@ -72,7 +72,7 @@ def together(ours: Any, original: Any, actions: np.ndarray) -> dict[str, Any]:
         except ZeroDivisionError:
             break
         simulation.step(np.array([action]))
-        bridge.read(original, mirror)
+        upstream_original.read(original, mirror)
         apart, wrong = gap(mirror.scenes[0], simulation.scenes[0])
         outcome = simulation.outcomes[0]
         if terminated != outcome["terminated"] or truncated != outcome["truncated"]:
@@ -91,7 +91,7 @@ def upstream(task: str, **settings: Any) -> Any:
     config = dict(FEW) if task == "LaneChange" else {}
     if task == "TwoWay":
         config["observation"] = {"type": "Kinematics"}
-    return gym.make(highway.TASKS[task].upstream_id, config=config, **settings).unwrapped
+    return gym.make(highway.TASKS[task].upstream.id, config=config, **settings).unwrapped
 
 
 def bridges(task: str) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def frames(task: str) -> dict[str, Any]:
             except ZeroDivisionError:
                 break
             ours = highway.from_upstream(original, render_mode="rgb_array")
-            theirs, mine = bridge.draw(original), ours.render()
+            theirs, mine = upstream_original.draw(original), ours.render()
             told["differing"].append(int((theirs != mine).sum()))
             told["colours"].append(len(np.unique(mine.reshape(-1, 3), axis=0)))
     assert ours is not None

@@ -12,8 +12,8 @@ from gymnasium.wrappers import FlattenObservation
 from policy_inertia import InputError
 from policy_inertia.envs import highway
 from policy_inertia.envs.highway import TASKS, TrafficEnv
-from policy_inertia.envs.highway.upstream import bridge
-from tests.envs.highway.side_by_side import FEW, run, upstream
+from policy_inertia.envs.highway.upstream import original
+from tests.support.highway_side_by_side import FEW, run, upstream
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -88,7 +88,7 @@ def test_what_is_made_later_does_not_change_the_traffic(two_way: Any) -> None:
     for vehicle in two_way.road.vehicles[1:]:
         vehicle.DISTANCE_WANTED = 8.5
     ours = highway.from_upstream(two_way)
-    assert ours.simulation.tables.task["distance_wanted"][0] == 8.5
+    assert ours.simulation.tables.settings["distance_wanted"][0] == 8.5
     assert highway.to_upstream(ours).road.vehicles[1].DISTANCE_WANTED == 8.5
 
 
@@ -127,10 +127,10 @@ def test_another_version_is_refused(
 ) -> None:
     def installed(_: str) -> str:
         if version is None:
-            raise bridge.importlib.metadata.PackageNotFoundError
+            raise original.importlib.metadata.PackageNotFoundError
         return version
 
-    monkeypatch.setattr(bridge.importlib.metadata, "version", installed)
+    monkeypatch.setattr(original.importlib.metadata, "version", installed)
     for ask in (
         lambda: highway.from_upstream(two_way),
         lambda: TrafficEnv("TwoWay", render_mode="rgb_array"),
@@ -168,7 +168,7 @@ def test_an_env_that_was_not_reset_is_refused(two_way: Any) -> None:
 
 
 def test_a_wrapper_is_refused(two_way: Any) -> None:
-    with pytest.raises(InputError, match="FlattenObservation is around the env"):
+    with pytest.raises(InputError, match="cannot carry the wrapper FlattenObservation over"):
         highway.from_upstream(FlattenObservation(two_way))
 
 

@@ -1,0 +1,34 @@
+"""The Highway tasks: one file each. Their rows are in `envs/registry.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
+from policy_inertia.envs.highway.simulator.task import TrafficTask
+from policy_inertia.envs.registry import env_id, highway_modules
+from policy_inertia.errors import InputError, nearest
+
+
+class _Tasks(Mapping[str, TrafficTask]):
+    """All Highway tasks of the registry by their names, each imported when it is first used."""
+
+    def __getitem__(self, name: str) -> TrafficTask:
+        return import_module(highway_modules()[name]).TASK
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(highway_modules())
+
+    def __len__(self) -> int:
+        return len(highway_modules())
+
+
+TASKS: Mapping[str, TrafficTask] = _Tasks()
+
+
+def task_named(name: str) -> TrafficTask:
+    """Return a task by its name, its Gymnasium id or highway-env's id."""
+    for known, task in TASKS.items():
+        if name in (known, env_id(known), task.upstream and task.upstream.id):
+            return task
+    raise InputError(f"there is no Highway task '{name}'{nearest(name, TASKS)}")
