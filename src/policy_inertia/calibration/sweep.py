@@ -12,17 +12,22 @@ from policy_inertia.envs.vector import EnvLike, Envs, episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.calibration_table import Calibration, Row
-from policy_inertia.metrics.measures import RETURN
+from policy_inertia.metrics.measures import MEASURES, RETURN
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State
 from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.protocol import Predictor
 from policy_inertia.types import Array
 
-CALIBRATION = (
-    3  # stream of episode seeds; training, evaluation and the final evaluation have 0 to 2
-)
+CALIBRATION = 3
+"""Stream of episode seeds; training and the other evaluations use other streams."""
 SETTINGS = 16  # first settings; refinement adds at most as many again
 FINE = 0.02  # refinement stops when neighbours differ by less; the noise is as large
 FROZEN = 0.01  # the sweep goes on to higher settings until the oscillation ratio is this low
+
+RowAt = Callable[[float], Row]
+"""Measure the policy at one setting."""
+RunEpisodes = Callable[[Predictor], dict[str, Any]]
+"""Run the episodes of the calibration with a policy, and return its figures."""
 
 
 def calibrate(
@@ -65,7 +70,7 @@ def calibrate(
     envs = env if isinstance(env, Envs) else Envs(env, min(episodes, 20), _any_seed, env_kwargs)
     first_seed = episode_seed(seed, CALIBRATION)
 
-    def measure(predictor: Any) -> dict[str, Any]:
+    def measure(predictor: Predictor) -> dict[str, Any]:
         return evaluate(predictor, envs, episodes, first_seed, deterministic=True).summary()
 
     try:
@@ -81,37 +86,31 @@ def calibrate(
     return policy.replace(calibration=table)
 
 
-RowAt = Callable[[float], Row]
-Measured = Callable[[Any], dict[str, Any]]
-
-
 def _any_seed(env: int, episode: int) -> int:
     """Seed the envs until `evaluate` restarts them with its own seeds."""
     return 0
 
 
-def _row_at(policy: Policy, measure: Measured) -> RowAt:
-    return lambda setting: Row(setting, _measures(measure(policy.with_setting(setting))))
+def _row_at(policy: Policy, measure: RunEpisodes) -> RowAt:
+    def row_at(setting: float) -> Row:
+        figures = measure(policy.with_setting(setting))
+        return Row(setting, {name: figures[name] for name in MEASURES})
 
-
-def _measures(summary: dict[str, Any]) -> dict[str, Any]:
-    """The measures of a summary; every row has the same number of episodes."""
-    return {name: value for name, value in summary.items() if name != "episodes"}
+    return row_at
 
 
 def _best_mode(
-    policy: Policy, settings: Sequence[float], measure: Measured
+    policy: Policy, settings: Sequence[float], measure: RunEpisodes
 ) -> tuple[Policy, list[Row]]:
     """Measure every mode of the policy; return the one with the highest mean return."""
-    sweeps = [
-        (mode, [at(setting) for setting in settings])
-        for mode in policy.modes()
-        for at in [_row_at(mode, measure)]
-    ]
+    sweeps = []
+    for mode in policy.modes():
+        at = _row_at(mode, measure)
+        sweeps.append((mode, [at(setting) for setting in settings]))
     return max(sweeps, key=lambda sweep: sum(row.figures[RETURN.name] or 0 for row in sweep[1]))
 
 
-def _first_settings(policy: Policy, measure: Measured) -> list[float]:
+def _first_settings(policy: Policy, measure: RunEpisodes) -> list[float]:
     """0 and, for a dial, prices spread evenly in their logarithm over the learned range.
 
     For hysteresis: 0 and quantiles of the gaps between the scores of the policy's actions.
