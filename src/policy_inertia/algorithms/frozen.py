@@ -34,8 +34,8 @@ class FrozenConfig(AlgorithmConfig):
 
     name: str = ""
     """The core's name."""
-    answers: str = ""
-    """A digest of the core's best actions at a few observations: it tells one core from another."""
+    digest: str = ""
+    """A hash of the core's best actions at a few observations: it tells one core from another."""
 
     @property
     def traits(self) -> Traits:

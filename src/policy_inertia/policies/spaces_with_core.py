@@ -123,7 +123,7 @@ def restore_core(
             "trained around"
         )
     config = about["config"].get("core", about["config"])
-    if core_identity(core).answers != config["answers"]:
+    if core_identity(core).digest != config["digest"]:
         raise InputError(
             f"{path} was trained around {stored['name']}, and {core.name} acts differently: give "
             "exactly the same core"

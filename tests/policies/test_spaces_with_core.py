@@ -1,0 +1,110 @@
+"""A frozen core's outputs behind encoded observations, and a core in a policy file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from policy_inertia import InputError, load_core
+from policy_inertia.networks import layers as network
+from policy_inertia.policies.cores import Core
+from policy_inertia.policies.spaces_with_core import (
+    SpacesWithCore,
+    core_identity,
+    restore_core,
+    store_core,
+)
+from tests.support.policies import OBS
+from tests.support.sb3_models import SB3Model
+
+W = np.random.default_rng(0).normal(size=(4, 2)).astype(np.float32)
+
+
+def linear_core() -> Core:
+    return load_core(lambda obs: obs @ W, "CartPole-v1", output="q")
+
+
+def test_encoded_observations_end_in_log_probabilities_and_scores() -> None:
+    core = linear_core()
+    spaces = SpacesWithCore.of_core(core)
+    encoded = spaces.encode(OBS)
+    assert spaces.spec.obs_dim == encoded.shape[1] == 4 + 2 + 2
+    assert spaces.spec.core_outputs == 4
+    np.testing.assert_array_equal(encoded[:, :4], OBS)
+    np.testing.assert_array_equal(np.exp(encoded[:, 4:6]), core.probabilities(OBS))
+    np.testing.assert_array_equal(encoded[:, 6:], OBS @ W)
+    np.testing.assert_array_equal(spaces.decode(encoded), OBS)
+    assert spaces.without_core == core.spaces
+
+
+def test_encoding_for_networks_does_not_call_the_core() -> None:
+    calls = []
+
+    def counting(obs: np.ndarray) -> np.ndarray:
+        calls.append(len(obs))
+        return obs @ W
+
+    spaces = SpacesWithCore.of_core(load_core(counting, "CartPole-v1", output="q"))
+    calls.clear()
+    encoded = spaces.encode_for_networks(OBS)
+    assert not calls
+    assert encoded.shape[1] == spaces.spec.obs_dim
+    np.testing.assert_array_equal(encoded[:, :4], OBS)
+
+
+def test_identity_follows_the_actions_and_not_the_name() -> None:
+    one = core_identity(linear_core())
+    same = core_identity(load_core(lambda o: 2 * o @ W, "CartPole-v1", output="q", name="other"))
+    other = core_identity(load_core(lambda obs: -obs @ W, "CartPole-v1", output="q"))
+    assert one.digest == same.digest
+    assert one.digest != other.digest
+
+
+def test_stored_core_comes_back_from_a_file(sb3_model: SB3Model) -> None:
+    core = load_core(sb3_model("PPO", "CartPole-v1")[1], "CartPole-v1", temperature=0.5)
+    arrays, stored = store_core(core)
+    about = {"core": json.loads(json.dumps(stored))}
+    restored = restore_core(core.spaces, arrays, about, None, Path("p")).core
+    assert (restored.name, restored.kind) == (core.name, "logits")
+    np.testing.assert_array_equal(restored.probabilities(OBS), core.probabilities(OBS))
+
+
+@pytest.mark.parametrize("broken", [{"kind": "system"}, {"layers": [{"kind": "Popen"}]}])
+def test_damaged_core_in_a_file_is_refused(broken: dict[str, Any], sb3_model: SB3Model) -> None:
+    core = load_core(sb3_model("DQN", "CartPole-v1")[1], "CartPole-v1")
+    arrays, stored = store_core(core)
+    with pytest.raises(InputError, match="holds a core that cannot be read"):
+        restore_core(core.spaces, arrays, {"core": {**stored, **broken}}, None, Path("p"))
+
+
+def test_core_that_a_file_cannot_hold_must_be_given_again_and_be_the_same() -> None:
+    core = linear_core()
+    arrays, stored = store_core(core)
+    config = {"digest": core_identity(core).digest}
+    about = {"core": stored, "config": config, "task": "CartPole-v1", "env_kwargs": {}}
+    with pytest.raises(InputError, match="which a file cannot hold: give it again"):
+        restore_core(core.spaces, arrays, about, None, Path("p"))
+    other = load_core(lambda obs: -obs @ W, "CartPole-v1", output="q")
+    with pytest.raises(InputError, match="acts differently: give exactly the same core"):
+        restore_core(core.spaces, arrays, about, other, Path("p"))
+    assert restore_core(core.spaces, arrays, about, core, Path("p")).core is core
+
+
+def test_layers_of_every_kind_come_back_from_their_arrays() -> None:
+    rng = np.random.default_rng(0)
+    layers: network.Layers = (
+        network.Rescale(np.float32(0), np.full(3, 2.0), 5.0),  # type: ignore[arg-type]
+        network.ChannelsFirst(),
+        network.Conv(rng.normal(size=(2, 3, 2, 2)), rng.normal(size=(2, 1, 1))[:, 0, 0], 2),
+        network.Activation("Tanh"),
+        network.Flatten(),
+        network.Linear(rng.normal(size=(8, 2)), np.zeros(2)),
+    )
+    arrays, kinds = network.store(layers)
+    again = network.restore(arrays, json.loads(json.dumps(kinds)))
+    obs = rng.normal(size=(5, 4, 4, 3)).astype(np.float32)
+    np.testing.assert_array_equal(network.run(again, obs), network.run(layers, obs))
+    (one,) = network.restore(*network.store((network.OneHot(3, 1),)))
+    assert one == network.OneHot(3, 1)
