@@ -4,9 +4,10 @@ import pytest
 from gymnasium import spaces
 
 from policy_inertia.actions.discrete import Discrete
+from policy_inertia.envs.making import make_vector
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
-from policy_inertia.envs.vector import Envs, episode_seed, make_vector
+from policy_inertia.envs.vector import Envs, episode_seed
 from policy_inertia.errors import InputError
 from tests.support import probes
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from policy_inertia import InputError, SmoothActions, load_core
-from policy_inertia.smoothing.hold_rule import HoldRule
 from tests.support import probes
 from tests.support.calibrations import reaching
 from tests.support.policies import fresh, with_mu

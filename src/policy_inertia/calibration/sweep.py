@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.algorithms.controllers.prices import DECADES
-from policy_inertia.envs.vector import EnvLike, Envs, episode_seed
+from policy_inertia.envs.making import EnvLike
+from policy_inertia.envs.vector import Envs, episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.calibration_table import Calibration, Row

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.actions.space import select
+from policy_inertia.envs.making import EnvLike
 from policy_inertia.envs.spaces import Spaces
-from policy_inertia.envs.vector import EnvLike, Envs, episode_seed
+from policy_inertia.envs.vector import Envs, episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.episodes import Episode
 from policy_inertia.metrics.measures import Evaluation

@@ -15,8 +15,9 @@ import gymnasium as gym
 import numpy as np
 from PIL import Image
 
+from policy_inertia.envs.making import EnvLike, make_env, name_of
 from policy_inertia.envs.spaces import Spaces
-from policy_inertia.envs.vector import EnvLike, episode_seed, make_env, name_of
+from policy_inertia.envs.vector import episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import seed_policy
 from policy_inertia.policies.policy import Policy

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from policy_inertia.envs.vector import EnvLike, name_of
+from policy_inertia.envs.making import EnvLike, name_of
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.interop.onnx_out import export

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.envs.making import make_vector, name_of
 from policy_inertia.envs.spaces import Spaces
-from policy_inertia.envs.vector import make_vector, name_of
 from policy_inertia.errors import InputError
 
 OutputKind = Literal["action", "logits", "probabilities", "q"]

@@ -21,7 +21,8 @@ from typing import Any
 import policy_inertia.interop  # noqa: F401 - registers the loaders of `load_core`
 from policy_inertia.calibration.budget import closest_to_budget
 from policy_inertia.calibration.sweep import calibrate
-from policy_inertia.envs.vector import EnvLike, Envs, episode_seed, name_of
+from policy_inertia.envs.making import EnvLike, name_of
+from policy_inertia.envs.vector import Envs, episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.machine import free_memory

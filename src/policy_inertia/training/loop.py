@@ -13,8 +13,9 @@ import jax
 import numpy as np
 
 from policy_inertia.calibration.sweep import calibrate
+from policy_inertia.envs.making import EnvLike, name_of
 from policy_inertia.envs.spaces import Spaces
-from policy_inertia.envs.vector import EnvLike, Envs, episode_seed, name_of
+from policy_inertia.envs.vector import Envs, episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate, sampled_and_greedy
 from policy_inertia.metrics.measures import select_measures

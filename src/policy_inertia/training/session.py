@@ -11,9 +11,10 @@ import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.envs.decisions import Decisions
+from policy_inertia.envs.making import EnvLike
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
-from policy_inertia.envs.vector import EnvLike, Envs, episode_seed
+from policy_inertia.envs.vector import Envs, episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.machine import keep_memory
 from policy_inertia.policies.policy import Policy

@@ -7,7 +7,8 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from policy_inertia.envs.atari import GameEnv, GameVectorEnv
-from policy_inertia.envs.vector import Envs, episode_seed, make_env, make_vector
+from policy_inertia.envs.making import make_env, make_vector
+from policy_inertia.envs.vector import Envs, episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.recording import record
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from policy_inertia.envs.vector import make_env, make_vector
+from policy_inertia.envs.making import make_env, make_vector
 from tests.envs.atari import original
 
 ALE = {

@@ -7,7 +7,7 @@ import pytest
 
 from policy_inertia import TASKS, settings
 from policy_inertia.envs.atari import PAPER, GameEnv, games, roms
-from policy_inertia.envs.vector import make_env, make_vector
+from policy_inertia.envs.making import make_env, make_vector
 from policy_inertia.errors import InputError
 
 
@@ -108,7 +108,7 @@ def test_an_old_ale_py_is_refused(monkeypatch):
 WITHOUT = """
 import sys
 sys.modules["ale_py"] = None  # as if it were not installed
-from policy_inertia.envs.vector import make_vector
+from policy_inertia.envs.making import make_vector
 from policy_inertia.errors import InputError
 for name in sys.argv[1:]:
     try:

@@ -211,9 +211,7 @@ def test_mouse_points_clicks_and_drags(page, inspector, recordings):
     inspector.get_by_role("button", name="one step back").click()
     assert step(inspector) == length - 2
     inspector.get_by_role("button", name="previous switch").click()
-    before = [
-        t for r in recordings for t, m in enumerate(r.steps) if m.switched and t < length - 2
-    ]
+    before = [t for r in recordings for t, m in enumerate(r.steps) if m.switched and t < length - 2]
     assert step(inspector) == max(before)
     inspector.get_by_role("slider").fill("2")
     assert step(inspector) == 2

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.calibration.sweep import CALIBRATION
-from policy_inertia.envs.vector import episode_seed, make_vector
+from policy_inertia.envs.making import make_vector
+from policy_inertia.envs.vector import episode_seed
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.settings import RunConfig
 from policy_inertia.study.analysis.at_budget import WAYS, Record, record_of

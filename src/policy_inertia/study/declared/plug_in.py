@@ -66,7 +66,7 @@ def train_core(path: Path, seed: int, steps: int = CORE_STEPS) -> None:
     from stable_baselines3 import DQN
     from stable_baselines3.common.env_util import make_vec_env
 
-    from policy_inertia.envs.vector import make_env
+    from policy_inertia.envs.making import make_env
 
     torch.set_num_threads(1)
     env = make_vec_env(lambda: make_env(TASK, KWARGS), CORE_ENVS, seed=seed)

@@ -19,7 +19,7 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Any, Protocol
 
-from policy_inertia.envs.vector import make_vector
+from policy_inertia.envs.making import make_vector
 from policy_inertia.errors import InputError
 from policy_inertia.machine import ONE_THREAD
 from policy_inertia.storage import read_json
