@@ -1,9 +1,9 @@
-"""How fast learning from pixels is: Qbert, batches of 64, an update every four transitions.
+"""Time learning from pixels: Qbert, batches of 64, an update every four transitions.
 
-One network, whole updates, and whole training with its memory, beside PyTorch's (SB3's DQN, and
-discrete SAC as CleanRL writes it) on **one core**. Updates are timed in turns in one process and in
-CPU time, so that a busy machine hits everybody alike; ratios are what counts. `make
-benchmark-atari` runs it all and prints tables; the figures also go to a JSON file.
+It measures one network, whole updates, and whole training with its memory, beside PyTorch (SB3's
+DQN, and discrete SAC as CleanRL writes it), all on **one core**. Updates take turns in one process
+and are timed in CPU time, so that a busy machine slows all alike; only ratios count. `make
+benchmark-atari` runs everything, prints tables and writes the figures to a JSON file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ ENVS, BUFFER, LEARNING_STARTS = 16, 20_000, 1_000
 
 
 def in_turns(contenders: dict[str, tuple[int, Callable[[], Any]]], rounds: int) -> dict[str, float]:
-    """Milliseconds of CPU time of each, the median over the rounds; (how many at a call, what)."""
+    """Return each contender's CPU time in ms, the median over the rounds.
+
+    A contender is the number of updates in one call, and the call.
+    """
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for i in range(rounds + 2):  # two to warm up
         for name, (count, run) in contenders.items():
@@ -49,24 +52,25 @@ def in_turns(contenders: dict[str, tuple[int, Callable[[], Any]]], rounds: int) 
 
 
 def network(rounds: int) -> dict[str, float]:
-    """Forward and backward of one network: ours, XLA's convolutions, PyTorch, bare products."""
+    """Time the forward and backward pass of a network: ours, XLA, PyTorch, bare products."""
     import jax
     from jax import lax
     from jax import numpy as jnp
 
     from atari_peers import network_pass
+    from policy_inertia.actions.discrete import Discrete
     from policy_inertia.envs.spec import Spec
     from policy_inertia.networks.convolution import FEW
     from policy_inertia.networks.perceptron import Network
 
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (BATCH, int(np.prod(IMAGE))), dtype=np.uint8)
-    spec = Spec(pixels.shape[1], N_ACTIONS, image=IMAGE)
+    spec = Spec(pixels.shape[1], Discrete(N_ACTIONS), image=IMAGE)
     net = Network(spec, (512,), N_ACTIONS)
     params = net.init(rng)
 
     def by_xla(params: Any, x: Any) -> Any:
-        """The same sizes; which weight stands where does not matter for the time."""
+        """Apply a network of the same size; the order of its weights does not change the time."""
         x = x.reshape(-1, *IMAGE).astype(jnp.float32) / 255
         for layer, (kernel, stride) in zip(params["torso"], ((8, 4), (4, 2), (3, 1)), strict=True):
             w = layer["w"].T.reshape(layer["w"].shape[1], -1, kernel, kernel)
@@ -89,15 +93,17 @@ def network(rounds: int) -> dict[str, float]:
         return count, lambda: jax.block_until_ready((many if loop else once)(params))
 
     def products() -> tuple[int, Callable[[], Any]]:
-        """What no rearrangement avoids: the eleven large products, each in its faster form; those
-        of the convolutions a few images at a time, over and over the same ones."""
+        """Only the eleven large products, each in its faster form.
+
+        Those of the convolutions take a few images at a time, always the same ones.
+        """
         parts = BATCH // FEW
         sizes = [(400 * FEW, 256, 32), (81 * FEW, 512, 64), (49 * FEW, 576, 64)]
 
         def again(sizes: list[tuple[int, int, int]], times: int) -> Callable[[], Any]:
             shapes = [((m, k), (k, n)) for m, k, n in sizes]
-            shapes += [((n, m), (m, k)) for m, k, n in sizes]  # of the weights
-            shapes += [((m, n), (n, k)) for m, k, n in sizes if k != 256]  # of the inputs
+            shapes += [((n, m), (m, k)) for m, k, n in sizes]  # gradients of the weights
+            shapes += [((m, n), (n, k)) for m, k, n in sizes if k != 256]  # gradients of the inputs
             pairs = [[jnp.asarray(rng.random(s), jnp.float32) for s in pair] for pair in shapes]
 
             def body(i: Any, carry: Any) -> Any:
@@ -123,20 +129,20 @@ def network(rounds: int) -> dict[str, float]:
 
 
 def updates(rounds: int) -> dict[str, float]:
-    """One update of each method, and acting on 1 and on 16 observations."""
+    """Time one update of each method, and acting on 1 and on 16 observations."""
     import torch
 
     from atari_peers import SAC, sb3_dqn
+    from policy_inertia.actions.discrete import Discrete
     from policy_inertia.envs.spec import Spec
-    from policy_inertia.methods import build, override
     from policy_inertia.replay.frames import FrameReplay
-    from policy_inertia.settings import settings
-    from policy_inertia.training.session import Learner
+    from policy_inertia.settings import override, settings
+    from policy_inertia.training.learner import Learner
     from policy_inertia.types import Transition
 
     rng = np.random.default_rng(0)
-    spec = Spec(int(np.prod(IMAGE)), N_ACTIONS, image=IMAGE)
-    replay = FrameReplay(200, IMAGE)
+    spec = Spec(int(np.prod(IMAGE)), Discrete(N_ACTIONS), image=IMAGE)
+    replay = FrameReplay(200, IMAGE, spec.actions)
     stacks = rng.integers(0, 256, (2, 200, spec.obs_dim), dtype=np.uint8)
     action, reward = rng.integers(0, N_ACTIONS, 200), rng.random(200, np.float32)
     for i in range(200):
@@ -147,7 +153,7 @@ def updates(rounds: int) -> dict[str, float]:
     contenders: dict[str, tuple[int, Callable[[], Any]]] = {}
 
     def add(name: str, config: Any) -> None:
-        learner = Learner(build(config, spec), spec, np.random.default_rng(0))
+        learner = Learner(config.build(spec), replay.unpack, np.random.default_rng(0))
         due = np.ones((CALL, len(learner.algorithm.intervals)), bool)
 
         def update() -> None:
@@ -165,7 +171,7 @@ def updates(rounds: int) -> dict[str, float]:
         add(method, settings(method, ENV).config)
     in_turn = {"at_once": False}
     nsac = settings("nsac", ENV).config
-    add("nsac-in-turn", override(nsac, {"NestedConfig": in_turn, "SACConfig": in_turn}))
+    add("nsac-in-turn", override(nsac, {"InertiaConfig": in_turn, "SACConfig": in_turn}))
 
     sb3 = sb3_dqn(1, 1_000, 1_000)
     sb3.learn(300)  # fills its replay; nothing is learned yet
@@ -183,7 +189,7 @@ def updates(rounds: int) -> dict[str, float]:
 
 
 def training(who: str, seconds: float) -> dict[str, float]:
-    """Steps per second of time and of CPU time on Qbert, and the largest resident memory."""
+    """Measure steps per second and per second of CPU time on Qbert, and the peak memory."""
     if who == "sb3-dqn":
         from atari_peers import sb3_dqn
 
@@ -229,12 +235,12 @@ def measure(seconds: float, rounds: int) -> dict[str, Any]:
         return call([sys.executable, __file__, "--own", *words], " ".join(map(str, words)))
 
     training: dict[str, dict[str, float]] = {}
-    for _ in range(3):  # in turns, and the best counts: a busy moment only ever slows
+    for _ in range(3):  # take turns, and the best counts: a busy moment only slows
         for who in ("ours-dqn", "sb3-dqn", "ours-sac", "ours-nsac"):
-            found = own("training", who, seconds)
+            figures = own("training", who, seconds)
             best = training.get(who, {}).get("steps_per_cpu_second", 0.0)
-            if found.get("steps_per_cpu_second", 0.0) > best:
-                training[who] = found
+            if figures.get("steps_per_cpu_second", 0.0) > best:
+                training[who] = figures
     return {
         "network_ms": own("network", rounds),
         "update_ms": own("updates", rounds),
@@ -244,7 +250,7 @@ def measure(seconds: float, rounds: int) -> dict[str, Any]:
 
 
 def report(figures: dict[str, Any]) -> str:
-    """The tables in docs/performance.md."""
+    """Write the tables of docs/performance.md."""
     network, update, training = (figures[k] for k in ("network_ms", "update_ms", "training"))
     lines = ["| one network, forward and backward | ms of CPU | / ours |", "|---|---|---|"]
     lines += [f"| {k} | {v:.1f} | {v / network['ours']:.2f} |" for k, v in network.items()]
@@ -278,7 +284,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE / "results" / "atari.json")
     parser.add_argument("--own", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # one core, for everybody
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # one core for all
     if args.own:
         import torch
 

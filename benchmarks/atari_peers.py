@@ -23,13 +23,14 @@ def nature(outputs: int, channels_last: bool = False) -> nn.Sequential:
         nn.Conv2d(64, 64, 3), nn.ReLU(), nn.Flatten(),
         nn.Linear(3136, 512), nn.ReLU(), nn.Linear(512, outputs),
     )  # fmt: skip
-    return network.to(memory_format=torch.channels_last) if channels_last else network
+    # torch's stubs do not know this form of `to`
+    return network.to(memory_format=torch.channels_last) if channels_last else network  # type: ignore[call-overload]
 
 
 def network_pass(pixels: np.ndarray, channels_last: bool) -> Callable[[], None]:
     """Forward and backward of one network, and a step of plain gradient descent."""
     network = nature(6, channels_last)
-    parameters = list(network.parameters())
+    parameters: list[torch.Tensor] = list(network.parameters())
     images = torch.as_tensor(pixels).reshape(-1, *IMAGE)
 
     def run() -> None:
@@ -110,5 +111,6 @@ class SAC:
         loss.backward()
         self.actor_adam.step()
         with torch.no_grad():
-            targets, critics = list(self.targets.parameters()), list(self.critics.parameters())
+            targets: list[torch.Tensor] = list(self.targets.parameters())
+            critics: list[torch.Tensor] = list(self.critics.parameters())
             torch._foreach_lerp_(targets, critics, TARGET_RATE)

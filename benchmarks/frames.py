@@ -1,7 +1,7 @@
-"""The replay of frames: to add, to sample and to unpack a minibatch, beside a plain copy of it.
+"""Time the replay of frames: add, sample and unpack a minibatch, beside a plain copy of it.
 
-Run with `python benchmarks/frames.py`. The replay is far larger than the processor's caches, so
-that its frames come from memory, as they do in a long run; it takes 0.8 GB.
+Run `python benchmarks/frames.py`. The replay is far larger than the processor's caches, so its
+frames come from memory, as they do in a long run. It takes 0.8 GB.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ use_one_thread()  # before NumPy and JAX are imported
 import jax
 import numpy as np
 
-from policy_inertia.replay.frames import FrameReplay, unpack_frames
+from policy_inertia.actions.discrete import Discrete
+from policy_inertia.replay.frames import FrameReplay
 from policy_inertia.types import Transition
 
 IMAGE, ENVS, BATCH = (4, 84, 84), 8, 64
@@ -26,7 +27,7 @@ TRANSITIONS, TURNS = 100_000, 200
 
 
 def play(replay: FrameReplay, rng: np.random.Generator) -> list[float]:
-    """Fill the replay with frames of which 200 pixels change at a step; seconds of each add."""
+    """Fill the replay with frames in which 200 pixels change at each step; time each `add`."""
     pixels, times = IMAGE[1] * IMAGE[2], []
     stacks = np.zeros((ENVS, IMAGE[0], pixels), np.uint8)
     rows, zeros, ones = np.arange(ENVS)[:, None], np.zeros(ENVS, int), np.ones(ENVS)
@@ -44,11 +45,11 @@ def play(replay: FrameReplay, rng: np.random.Generator) -> list[float]:
 
 
 def main() -> None:
-    rng, replay = np.random.default_rng(0), FrameReplay(TRANSITIONS, IMAGE)
+    rng, replay = np.random.default_rng(0), FrameReplay(TRANSITIONS, IMAGE, Discrete(4))
     adding = play(replay, rng)
     out = np.zeros((1, BATCH, replay.width), np.int32)
-    unpacked = jax.jit(lambda words: unpack_frames(words, IMAGE))
-    # copies of other memory each time, since a minibatch is never where the last one was
+    unpacked = jax.jit(replay.unpack)
+    # copy from other memory each time: a minibatch is never where the last one was
     others = [rng.integers(0, 99, out.shape, np.int32) for _ in range(50)]
     variants: dict[str, Callable[[int], object]] = {
         "sample": lambda turn: replay.sample(rng, (1, BATCH), out),
@@ -56,7 +57,7 @@ def main() -> None:
         "unpack": lambda turn: jax.block_until_ready(unpacked(out)),
     }
     times: dict[str, list[float]] = {name: [] for name in variants}
-    for turn in range(-5, TURNS):  # in turns, so that a busy machine is unfair to none
+    for turn in range(-5, TURNS):  # take turns, so that a busy machine slows all alike
         for name, call in variants.items():
             started = time.perf_counter()
             call(turn)

@@ -28,6 +28,7 @@ from policy_inertia import SmoothActions, load_core, smooth
 from policy_inertia.envs import highway  # noqa: F401 - registers the tasks
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_out import export
+from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.settings import settings
 from policy_inertia.training.session import Session
 
@@ -51,16 +52,16 @@ class Still(gym.Env):
 
 
 def microseconds(variants: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """The median time of one call of each variant, in turns."""
-    found: dict[str, list[float]] = {name: [] for name in variants}
+    """Return the median time of one call of each variant; the variants take turns."""
+    samples: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(TURNS):
         for name, call in variants.items():
             call()
             started = time.perf_counter()
             for _ in range(CALLS):
                 call()
-            found[name].append((time.perf_counter() - started) / CALLS * 1e6)
-    return {name: statistics.median(times) for name, times in found.items()}
+            samples[name].append((time.perf_counter() - started) / CALLS * 1e6)
+    return {name: statistics.median(times) for name, times in samples.items()}
 
 
 def onnx_call(policy: Any, folder: str, name: str, obs: np.ndarray) -> Callable[[], object]:
@@ -68,6 +69,22 @@ def onnx_call(policy: Any, folder: str, name: str, obs: np.ndarray) -> Callable[
     batch, prev = obs[None].astype(np.float32), np.array([0])
     feed = {"observation": batch, "previous_action": prev}
     return lambda: run.run(["action"], feed)
+
+
+def predict_call(policy: Any, obs: np.ndarray, state: Any = None) -> Callable[[], object]:
+    return lambda: policy.predict(obs, state, deterministic=True)
+
+
+def step_call(wrapper: SmoothActions) -> Callable[[], object]:
+    """Step with another action each time: that costs the wrapper most."""
+    wrapper.reset(seed=0)
+    taken = wrapper.step(0)[-1]["action_taken"]
+
+    def step() -> None:
+        nonlocal taken
+        taken = wrapper.step((taken + 1) % 5)[-1]["action_taken"]
+
+    return step
 
 
 def main() -> None:
@@ -82,17 +99,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, model in models.items():
             core = load_core(model, env).with_hysteresis(0.1)
-            variants[f"SB3 {name}.predict"] = lambda m=model: m.predict(obs, deterministic=True)
+            variants[f"SB3 {name}.predict"] = predict_call(model, obs)
             variants[f"SB3 {name} + hysteresis, ONNX"] = onnx_call(core, folder, name, obs)
         # a controller that has hardly learned costs as much as one that has
-        brief = {"steps": 400, "episodes": 2, "calibration_episodes": 2, "learning_starts": 100}
-        found_by = smooth(models["DQN"], TASK, out=Path(folder) / "smooth", **brief)
-        gate = found_by.candidates["controller"].policy
+        brief: dict[str, Any] = {"calibration_episodes": 2, "learning_starts": 100}
+        result = smooth(
+            models["DQN"], TASK, steps=400, episodes=2, out=Path(folder) / "smooth", **brief
+        )
+        gate = result.candidates["controller"].policy
         variants["SB3 DQN + smooth, ONNX"] = onnx_call(gate, folder, "gate", obs)
         for name, policy in ours.items():
-            variants[f"our {name}.predict"] = lambda p=policy: p.predict(
-                obs, (np.array([0]),), deterministic=True
-            )
+            state = {PREVIOUS_ACTION: np.array([0])}
+            variants[f"our {name}.predict"] = predict_call(policy, obs, state)
             variants[f"our {name}, ONNX"] = onnx_call(policy, folder, name, obs)
         still = Still(env)
         wrapped = {
@@ -105,26 +123,20 @@ def main() -> None:
         }
         variants["bare step"] = lambda: still.step(1)
         for name, wrapper in wrapped.items():
-            wrapper.reset(seed=0)
-            wrapper.step(0)
-            # an agent that always asks for another action is what costs most
-            variants[f"SmoothActions, {name}"] = lambda s=wrapper: s.step((s._prev + 1) % 5)
-        found = microseconds(variants)
+            variants[f"SmoothActions, {name}"] = step_call(wrapper)
+        times = microseconds(variants)
     for name in wrapped:
-        found[f"SmoothActions, {name}"] -= found["bare step"]
-    figures = {
-        "task": TASK,
-        "microseconds": found,
-        "onnx_over_sb3": {
-            name: found[f"SB3 {name} + hysteresis, ONNX"] / found[f"SB3 {name}.predict"]
-            for name in models
-        }
-        | {"DQN, smooth": found["SB3 DQN + smooth, ONNX"] / found["SB3 DQN.predict"]},
+        times[f"SmoothActions, {name}"] -= times["bare step"]
+    ratios = {
+        name: times[f"SB3 {name} + hysteresis, ONNX"] / times[f"SB3 {name}.predict"]
+        for name in models
     }
+    ratios["DQN, smooth"] = times["SB3 DQN + smooth, ONNX"] / times["SB3 DQN.predict"]
+    figures = {"task": TASK, "microseconds": times, "onnx_over_sb3": ratios}
     RESULT.write_text(json.dumps(figures, indent=1) + "\n")
-    for name, value in found.items():
+    for name, value in times.items():
         print(f"{name:40} {value:8.1f} µs")
-    for name, ratio in figures["onnx_over_sb3"].items():
+    for name, ratio in ratios.items():
         print(f"ONNX over SB3's predict, {name}: {ratio:.2f} (wanted: at most 0.3)")
 
 

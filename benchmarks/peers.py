@@ -47,14 +47,13 @@ class Stopwatch:
             if steps >= self.warmup_steps:
                 self.start = (now, steps, updates)
             return True
-        elapsed, steps, updates = (
-            new - old for new, old in zip((now, steps, updates), self.start, strict=True)
-        )
+        started, first_step, first_update = self.start
+        elapsed, stepped = now - started, steps - first_step
         if elapsed < self.seconds:
             return True
         self.result = {
-            "steps_per_second": round(steps / elapsed, 1),
-            "updates_per_step": round(updates / steps, 4),
+            "steps_per_second": round(stepped / elapsed, 1),
+            "updates_per_step": round((updates - first_update) / stepped, 4),
         }
         return False
 

@@ -40,6 +40,7 @@ def theirs(task: str, seconds: float, vehicles: int | None = None) -> float:
     from policy_inertia.envs.highway.upstream.configuration import exact_configuration
 
     spec = TASKS[task]
+    assert spec.upstream is not None
     config = configuration(spec, settings(task, vehicles), preset="upstream")
     env = gym.make(spec.upstream.id, config=exact_configuration(spec, config)).unwrapped
     rng = np.random.default_rng(0)
@@ -59,13 +60,15 @@ def theirs(task: str, seconds: float, vehicles: int | None = None) -> float:
 def batch(task: str, vehicles: int | None = None, seed: int = 0) -> Any:
     """A batch of our scenes, and the function that steps all of them once."""
     from policy_inertia.envs.highway import TrafficVectorEnv
+    from policy_inertia.envs.spaces import Spaces
 
     envs = TrafficVectorEnv(BATCH, task, settings(task, vehicles), preset="upstream")
     rng = np.random.default_rng(seed)
     envs.reset(seed=seed)
+    n_actions = Spaces.of(envs.single_observation_space, envs.single_action_space, task).discrete.n
 
     def step() -> None:
-        actions = rng.integers(envs.single_action_space.n, size=BATCH)
+        actions = rng.integers(n_actions, size=BATCH)
         _, _, terminated, truncated, _ = envs.step(actions)
         over = terminated | truncated
         if over.any():
