@@ -60,7 +60,7 @@ def network(rounds: int) -> dict[str, float]:
     from atari_peers import network_pass
     from policy_inertia.actions.discrete import Discrete
     from policy_inertia.envs.spec import Spec
-    from policy_inertia.networks.convolution import FEW
+    from policy_inertia.networks.convolution import CHUNK
     from policy_inertia.networks.perceptron import Network
 
     rng = np.random.default_rng(0)
@@ -97,8 +97,8 @@ def network(rounds: int) -> dict[str, float]:
 
         Those of the convolutions take a few images at a time, always the same ones.
         """
-        parts = BATCH // FEW
-        sizes = [(400 * FEW, 256, 32), (81 * FEW, 512, 64), (49 * FEW, 576, 64)]
+        parts = BATCH // CHUNK
+        sizes = [(400 * CHUNK, 256, 32), (81 * CHUNK, 512, 64), (49 * CHUNK, 576, 64)]
 
         def again(sizes: list[tuple[int, int, int]], times: int) -> Callable[[], Any]:
             shapes = [((m, k), (k, n)) for m, k, n in sizes]

@@ -6,7 +6,6 @@ import pytest
 
 from policy_inertia.algorithms.dqn import DQNConfig
 from policy_inertia.algorithms.sac import SACConfig
-from policy_inertia.networks.perceptron import init_mlp, log_softmax, mlp, one_hot
 from tests.algorithms import reference
 from tests.algorithms.test_nested import SPEC, in_float64, minibatch, same
 
@@ -69,20 +68,3 @@ def test_defaults_are_the_papers_highway_column():
     assert (dqn.epsilon_decay, dqn.epsilon_final, dqn.train_interval) == (5e-6, 0.1, 2)
     assert (sac.learning_rate, sac.hidden, sac.temperature) == (3e-4, (64, 64), 0.1)
     assert (sac.target_rate, sac.train_interval) == (0.002, 2)
-
-
-def test_network_agrees_with_plain_numpy():
-    params = init_mlp(np.random.default_rng(0), (3, 8, 8, 2), twins=2)
-    x = np.random.default_rng(0).normal(0, 1, (5, 3)).astype(np.float32)
-    for i in (0, 1):
-        expected = reference.network(in_float64(params, i), np.float64(x))
-        np.testing.assert_allclose(mlp(params, x)[i], expected, atol=1e-6)
-    assert mlp(params, x).shape == (2, 5, 2)
-
-
-def test_null_action_is_a_row_of_zeros():
-    assert one_hot(np.array([-1, 0, 2]), 3, np).tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 1]]
-
-
-def test_log_softmax_is_stable():
-    assert log_softmax(np.array([[1e4, -1e4]]), np).tolist() == [[0, -2e4]]

@@ -1,3 +1,6 @@
+from functools import partial
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -5,131 +8,138 @@ from jax import lax
 from jax import numpy as jnp
 
 from policy_inertia import InputError
+from policy_inertia.actions.discrete import Discrete
 from policy_inertia.envs.spec import Spec
 from policy_inertia.networks.convolution import init_torso, torso, torso_size
-from policy_inertia.networks.layers import convolutions, run
+from policy_inertia.networks.layers import Conv, convolutions, run
 from policy_inertia.networks.perceptron import Network
+from policy_inertia.types import Array, Tree
 
-ATARI = (4, 84, 84)
+Image = tuple[int, int, int]
+ATARI: Image = (4, 84, 84)
 
 
-def pixels(image, n=3):
+def pixels(image: Image, n: int = 3) -> np.ndarray:
     return np.random.default_rng(1).integers(0, 256, (n, int(np.prod(image))), dtype=np.uint8)
 
 
-def by_xla(layers, x, image):
-    """XLA's own convolutions, of kernels (filters, C, height, width), for comparison."""
-    x = jnp.asarray(x.reshape(-1, *image), jnp.float32) / 255
+def by_xla(layers: list[tuple[Any, Any, int]], x: np.ndarray, image: Image) -> jax.Array:
+    """XLA's own convolutions, with kernels (filters, C, height, width), for comparison."""
+    y = jnp.asarray(x.reshape(-1, *image), jnp.float32) / 255
     for w, b, stride in layers:
-        y = lax.conv(x, w, (stride, stride), "VALID", precision="highest")
-        x = jnp.maximum(y + b[:, None, None], 0)
-    return x.transpose(0, 2, 3, 1).reshape(len(x), -1)
+        y = lax.conv(y, w, (stride, stride), "VALID", precision="highest")
+        y = jnp.maximum(y + b[:, None, None], 0)
+    return y.transpose(0, 2, 3, 1).reshape(len(y), -1)
 
 
-def kernels(params):
-    """Our layers as XLA wants them."""
+def kernels(params: Tree) -> list[tuple[Any, Any, int]]:
+    """Our layers in the form that XLA takes."""
     return [
         (jnp.asarray(layer.w), jnp.asarray(layer.b), layer.stride)
-        for layer in convolutions(params)[1:-2:2]
+        for layer in convolutions(params)
+        if isinstance(layer, Conv)
     ]
 
 
 @pytest.mark.parametrize("image", [ATARI, (1, 36, 40), (3, 51, 37)])
 @pytest.mark.parametrize("xp", [np, jnp])
-def test_torso_is_three_convolutions(image, xp):
+def test_the_torso_is_three_convolutions(image: Image, xp: Any) -> None:
     params = init_torso(np.random.default_rng(0), image)
     x = pixels(image)
-    found = torso(params, xp.asarray(x), image, xp)
-    assert found.shape == (3, torso_size(image))
-    np.testing.assert_allclose(found, by_xla(kernels(params), x, image), atol=1e-5)
-    np.testing.assert_allclose(run(convolutions(params), x.reshape(-1, *image)), found, atol=1e-5)
+    y = torso(params, xp.asarray(x), image, xp)
+    assert y.shape == (3, torso_size(image))
+    np.testing.assert_allclose(y, by_xla(kernels(params), x, image), atol=1e-5)
+    np.testing.assert_allclose(run(convolutions(params), x.reshape(-1, *image)), y, atol=1e-5)
 
 
 @pytest.mark.parametrize("twins", [None, 2])
 @pytest.mark.parametrize("n", [8, 16, 20])
-def test_few_images_at_a_time_come_out_as_each_by_itself(twins, n):
+def test_a_batch_gives_the_same_as_single_images(twins: int | None, n: int) -> None:
     image = (1, 36, 40)
     params, x = init_torso(np.random.default_rng(0), image, twins), jnp.asarray(pixels(image, n))
-    alone = [torso(params, x[i : i + 1], image) for i in range(n)]
-    np.testing.assert_allclose(torso(params, x, image), jnp.concatenate(alone, -2), atol=1e-6)
+    single = [torso(params, x[i : i + 1], image) for i in range(n)]
+    np.testing.assert_allclose(torso(params, x, image), jnp.concatenate(single, -2), atol=1e-6)
 
 
 @pytest.mark.parametrize("image", [ATARI, (3, 51, 37)])
 @pytest.mark.parametrize("n", [3, 16])
-def test_gradients_are_those_of_the_convolutions(image, n):
+def test_gradients_agree_with_those_of_xlas_convolutions(image: Image, n: int) -> None:
     params = init_torso(np.random.default_rng(0), image)
     x = pixels(image, n)
-    pull = np.random.default_rng(2).normal(size=(n, torso_size(image))).astype(np.float32)
-    found = jax.grad(lambda p: (torso(p, x, image) * pull).sum())(params)
+    weight = np.random.default_rng(2).normal(size=(n, torso_size(image))).astype(np.float32)
+    gradients = jax.grad(lambda p: (torso(p, x, image) * weight).sum())(params)
     strides = [stride for *_, stride in kernels(params)]
 
-    def reference(weights):
+    def loss(weights: list[tuple[Any, Any]]) -> jax.Array:
         layers = [(w, b, s) for (w, b), s in zip(weights, strides, strict=True)]
-        return (by_xla(layers, x, image) * pull).sum()
+        return (by_xla(layers, x, image) * weight).sum()
 
-    expected = jax.grad(reference)([(w, b) for w, b, _ in kernels(params)])
-    for (w, b, _), (dw, db) in zip(kernels(found), expected, strict=True):
+    expected = jax.grad(loss)([(w, b) for w, b, _ in kernels(params)])
+    for (w, b, _), (dw, db) in zip(kernels(gradients), expected, strict=True):
         np.testing.assert_allclose(w, dw, atol=1e-5 * abs(dw).max() + 1e-7)
         np.testing.assert_allclose(b, db, atol=1e-5 * abs(db).max() + 1e-7)
 
 
+def weighted_sum(params: Tree, x: np.ndarray, weight: np.ndarray) -> Array:
+    return (torso(params, x, ATARI) * weight).sum()
+
+
 @pytest.mark.parametrize("n", [3, 16])
-def test_twins_gradients_are_those_of_two_networks(n):
+def test_gradients_of_twins_agree_with_those_of_two_networks(n: int) -> None:
     params = init_torso(np.random.default_rng(0), ATARI, twins=2)
     x = pixels(ATARI, n)
-    pull = np.random.default_rng(2).normal(size=(2, n, torso_size(ATARI))).astype(np.float32)
-    both = jax.grad(lambda p: (torso(p, x, ATARI) * pull).sum())(params)
+    weight = np.random.default_rng(2).normal(size=(2, n, torso_size(ATARI))).astype(np.float32)
+    gradients = jax.grad(partial(weighted_sum, x=x, weight=weight))(params)
     for i in range(2):
         one = [{k: v[i] for k, v in layer.items()} for layer in params]
-        alone = jax.grad(lambda p, i=i: (torso(p, x, ATARI) * pull[i]).sum())(one)
-        for mine, theirs in zip(both, alone, strict=True):
+        expected = jax.grad(partial(weighted_sum, x=x, weight=weight[i]))(one)
+        for layer, single in zip(gradients, expected, strict=True):
             for k in ("w", "b"):
-                np.testing.assert_allclose(
-                    mine[k][i], theirs[k], atol=1e-5 * abs(theirs[k]).max() + 1e-7
-                )
+                tolerance = 1e-5 * abs(single[k]).max() + 1e-7
+                np.testing.assert_allclose(layer[k][i], single[k], atol=tolerance)
 
 
-def test_pixels_may_come_as_floats():
-    """As they do where a frozen core's answers are stored with them."""
+def test_pixels_may_be_floats() -> None:
+    """They are floats if a frozen core's outputs are stored with them."""
     params = init_torso(np.random.default_rng(0), ATARI)
     x = pixels(ATARI)
-    same = torso(params, x.astype(np.float32), ATARI, np)
-    np.testing.assert_array_equal(torso(params, x, ATARI, np), same)
+    from_floats = torso(params, x.astype(np.float32), ATARI, np)
+    np.testing.assert_array_equal(torso(params, x, ATARI, np), from_floats)
 
 
-def test_sizes_of_the_papers_table():
+def test_the_sizes_are_those_of_the_papers_table() -> None:
     assert torso_size(ATARI) == 7 * 7 * 64
-    network = Network(Spec(4 * 84 * 84, 6, image=ATARI), (512,), 1, extra=6)
+    network = Network(Spec(4 * 84 * 84, Discrete(6), image=ATARI), (512,), 1, extra=6)
     params = network.init(np.random.default_rng(0))
     shapes = [layer["w"].shape for layer in (*params["torso"], *params["head"])]
     assert shapes == [
         (8 * 8 * 4, 32),
         (4 * 4 * 32, 64),
         (3 * 3 * 64, 64),
-        (7 * 7 * 64 + 6, 512),  # the one-hot of a_prev is joined after the convolutions
+        (7 * 7 * 64 + 6, 512),  # the one-hot of a_prev joins after the convolutions
         (512, 1),
     ]
 
 
-def test_twins_are_two_networks():
-    network = Network(Spec(4 * 84 * 84, 2, image=ATARI), (16,), 2, extra=3)
+def test_twins_are_two_networks() -> None:
+    network = Network(Spec(4 * 84 * 84, Discrete(2), image=ATARI), (16,), 2, extra=3)
     params = network.init(np.random.default_rng(0), twins=2)
     x, extra = pixels(ATARI), np.random.default_rng(2).normal(size=(3, 3)).astype(np.float32)
-    both = network(params, x, extra)
+    outputs = network(params, x, extra)
     for i in range(2):
         one = {
             part: [{k: v[i] for k, v in layer.items()} for layer in layers]
             for part, layers in params.items()
         }
-        np.testing.assert_allclose(both[i], network(one, x, extra, np), atol=1e-5)
-    assert abs(both[0] - both[1]).max() > 1e-3
+        np.testing.assert_allclose(outputs[i], network(one, x, extra, np), atol=1e-5)
+    assert abs(outputs[0] - outputs[1]).max() > 1e-3
 
 
-def test_weights_are_as_wide_as_pytorchs():
+def test_weights_have_the_range_of_pytorch() -> None:
     first = init_torso(np.random.default_rng(0), ATARI)[0]
     assert 0.9 / 16 < abs(first["w"]).max() <= 1 / 16
 
 
-def test_too_small_an_image_is_refused():
+def test_an_image_that_is_too_small_is_refused() -> None:
     with pytest.raises(InputError, match="too small for the convolutions"):
         torso_size((4, 35, 84))

@@ -45,7 +45,8 @@ def test_with_one_objective_mu_becomes_idle(case: Case) -> None:
         last = steps[-1]
         q_core = np.broadcast_to(last.q_core[:, None], last.q.shape)
         np.testing.assert_allclose(last.q, q_core, atol=1e-8)
-    assert last.mu.max() < 1e-6  # soft: the optimum is unique
+        if half.temperature:  # then the optimum is unique
+            assert last.mu.max() < 1e-6
 
 
 def test_with_greedy_ties_an_idle_mu_need_not_be_0() -> None:

@@ -1,5 +1,6 @@
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -64,7 +65,7 @@ def test_no_row_of_the_tables_wraps_at_80_columns() -> None:
         ({"examples": ("windyline",)}, "did you mean 'windy-line'"),
     ],
 )
-def test_settings_out_of_range_are_refused(settings: dict, message: str) -> None:
+def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         run_survey(**settings)
 

@@ -30,10 +30,8 @@ def test_the_curve_by_hand() -> None:
     mdp = MDP(np.ones((1, 2, 1)), [[0, 1]], 0.5)
     curve = tradeoff(mdp, [[0.5, 0.5]])
     assert curve.complete
-    assert [(p.switch_rate, p.return_) for p in curve.vertices] == [
-        (0, pytest.approx(1)),
-        (pytest.approx(1 / 12), pytest.approx(4 / 3)),
-    ]
+    assert [p.switch_rate for p in curve.vertices] == pytest.approx([0, 1 / 12])
+    assert [p.return_ for p in curve.vertices] == pytest.approx([1, 4 / 3])
     assert curve.best_return(1 / 24) == pytest.approx(7 / 6)
     assert curve.best_return(1) == pytest.approx(4 / 3)
     assert curve.least_rate(7 / 6) == pytest.approx(1 / 24)

@@ -1,9 +1,9 @@
-"""The convolutions of the paper's table for Atari, as products of matrices.
+"""The convolutions of the paper's Atari networks, computed as matrix products.
 
-A kernel is a whole number of strides wide in every layer of the table, so all patches are slices
-joined together: nothing is gathered, and NumPy runs the same lines as JAX. XLA's own convolutions
-are slower, and far slower still inside a loop, where the learner runs its updates. What is done
-for speed is measured by `benchmarks/atari.py`.
+In every layer, the kernel is a whole number of strides wide. So all patches are slices that are
+joined, without a gather, and NumPy runs the same lines as JAX. XLA's own convolutions are slower,
+above all inside a loop, where the learner runs its updates. `benchmarks/atari.py` measures the
+speed.
 """
 
 from __future__ import annotations
@@ -20,15 +20,25 @@ from policy_inertia.errors import InputError
 from policy_inertia.types import Array, Tree
 
 LAYERS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
-"""Channels, kernel, stride."""
+"""Filters, kernel size and stride of each layer, from the paper's table."""
 
-FEW = 8
-"""Images at a time on a CPU, whose cache holds the patches of so many, for twins of half as many.
-For gradients they are made again rather than kept."""
+CHUNK = 8
+"""Images processed at a time on a CPU, so that their patches fit into the cache. Twins process half
+as many. Gradients compute the patches again instead of storing them."""
 
 
 def torso_size(image: tuple[int, int, int]) -> int:
-    """How many numbers come out of the last convolution, for images (channels, height, width)."""
+    """Number of outputs of the last convolution.
+
+    Args:
+        image: Channels, height and width.
+
+    Returns:
+        The number of outputs.
+
+    Raises:
+        InputError: The image is too small for the kernels.
+    """
     height, width = image[1:]
     for _, kernel, stride in LAYERS:
         height, width = ((n - kernel) // stride + 1 for n in (height, width))
@@ -43,10 +53,16 @@ def torso_size(image: tuple[int, int, int]) -> int:
 def init_torso(
     rng: np.random.Generator, image: tuple[int, int, int], twins: int | None = None
 ) -> Tree:
-    """Weights and biases uniform in +-1/sqrt(fan_in), as PyTorch's default.
+    """Draw weights and biases, uniform in +-1/sqrt(fan_in) as in PyTorch.
 
-    The rows of `w` run over (row, column, channel) of a patch, in the first layer over (block row,
-    block column, channel, row and column in the block).
+    Args:
+        rng: Generator.
+        image: Channels, height and width.
+        twins: Size of a leading axis, for several networks at once.
+
+    Returns:
+        The layers. The rows of `w` run over (row, column, channel) of a patch; in the first layer
+        over (block row, block column, channel, row in the block, column in the block).
     """
     layers, channels = [], image[0]
     lead = () if twins is None else (twins,)
@@ -61,25 +77,36 @@ def init_torso(
 
 
 def torso(params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any = jnp) -> Array:
-    """Flat images of 0 to 255 (B, channels * height * width) -> (B, size); twins: (2, B, size)."""
-    # transposed here and not in every part, where gradients would be too
+    """Apply the convolutions.
+
+    Args:
+        params: Layers from `init_torso`.
+        pixels: Flat images with values 0 to 255, (B, channels * height * width).
+        image: Channels, height and width.
+        xp: The array module.
+
+    Returns:
+        The outputs, (B, size), or (twins, B, size).
+    """
+    # transposed once, not in every chunk, where the gradients would be transposed as well
     layers = [{"w": layer["w"].swapaxes(-1, -2), "b": layer["b"]} for layer in params]
     layers[0]["w"] = layers[0]["w"] * np.float32(1 / 255)
     batch, size = pixels.shape
-    few = FEW // math.prod(params[0]["w"].shape[:-2])
+    few = CHUNK // math.prod(params[0]["w"].shape[:-2])
     if xp is np or batch <= few or batch % few or jax.default_backend() != "cpu":
         return _torso(layers, pixels, image, xp)
 
-    def part(some: Array) -> Array:
-        return _torso(layers, some, image, xp)
+    def outputs_of(chunk: Array) -> Array:
+        return _torso(layers, chunk, image, xp)
 
-    kept = jax.checkpoint_policies.dots_saveable
-    parts = lax.map(jax.checkpoint(part, policy=kept), pixels.reshape(-1, few, size))
-    parts = jnp.moveaxis(parts, 0, -3)
-    return parts.reshape(*parts.shape[:-3], batch, parts.shape[-1])
+    stored = jax.checkpoint_policies.dots_saveable
+    outputs = lax.map(jax.checkpoint(outputs_of, policy=stored), pixels.reshape(-1, few, size))
+    outputs = jnp.moveaxis(outputs, 0, -3)
+    return outputs.reshape(*outputs.shape[:-3], batch, outputs.shape[-1])
 
 
 def _torso(layers: Tree, pixels: Array, image: tuple[int, int, int], xp: Any) -> Array:
+    """Apply the convolutions to all images at once; the weights are transposed and scaled."""
     kernel, stride = LAYERS[0][1:]
     x = _blocks(pixels.astype(np.uint8).reshape(-1, *image), kernel, stride, xp)
     sizes = [(kernel // stride, 1), *(size for _, *size in LAYERS[1:])]
@@ -89,10 +116,19 @@ def _torso(layers: Tree, pixels: Array, image: tuple[int, int, int], xp: Any) ->
 
 
 def _blocks(x: Array, kernel: int, stride: int, xp: Any) -> Array:
-    """Bytes (B, C, H, W) -> (B, rows, columns, C * stride * stride): a pixel for each block of one
-    stride, over which the first convolution has a stride of one.
+    """Join each block of stride x stride pixels into one pixel with more channels.
 
-    Four bytes, a row of a block, are moved as one word: XLA moves elements one by one.
+    Over these blocks, the first convolution has a stride of one. The four bytes of a row of a block
+    are moved as one word, because XLA moves elements one by one.
+
+    Args:
+        x: Bytes, (B, C, H, W).
+        kernel: Kernel size of the first convolution.
+        stride: Its stride.
+        xp: The array module.
+
+    Returns:
+        Bytes, (B, rows, columns, C * stride * stride).
     """
     batch, channels, *size = x.shape
     high, across = ((n - kernel) // stride + kernel // stride for n in size)
@@ -104,15 +140,16 @@ def _blocks(x: Array, kernel: int, stride: int, xp: Any) -> Array:
         x = np.ascontiguousarray(words).view(np.uint8)
     else:
         x = lax.bitcast_convert_type(x, jnp.uint32).transpose(0, 2, 4, 1, 3)
-        # the barrier keeps XLA from moving bytes after all
+        # without the barrier, XLA would move single bytes
         x = lax.bitcast_convert_type(lax.optimization_barrier(x), jnp.uint8)
     return x.reshape(batch, high, across, -1)
 
 
 def _convolve(x: Array, layer: Tree, kernel: int, stride: int, xp: Any) -> Array:
-    """(..., H, W, C) -> (..., H', W', filters), rectified; twins' weights lead with an axis of two.
+    """Apply one convolution and ReLU: (..., H, W, C) -> (..., H', W', filters).
 
-    A row of a patch is `kernel // stride` neighbouring runs of `stride` pixels.
+    The weights of twins have a leading axis. A row of a patch is `kernel // stride` neighbouring
+    runs of `stride` pixels.
     """
     *lead, height, width, channels = x.shape
     rows, columns = ((n - kernel) // stride + 1 for n in (height, width))
@@ -133,18 +170,18 @@ def _convolve(x: Array, layer: Tree, kernel: int, stride: int, xp: Any) -> Array
 
 @jax.custom_vjp
 def _product(x: Array, w: Array) -> Array:
-    """x @ w.T; twins' `w` leads with an axis of two, which `x` may lack."""
+    """x @ w.T, where the `w` of twins has a leading axis that `x` may lack."""
     return _forward(x, w)[0]
 
 
 def _forward(x: Array, w: Array) -> tuple[Array, tuple[Array, Array]]:
-    if w.ndim > x.ndim:  # one product of both would come out with the twins interleaved
+    if w.ndim > x.ndim:  # a single product would interleave the outputs of the twins
         return jnp.stack([x @ twin.mT for twin in w]), (x, w)
     return x @ w.mT, (x, w)
 
 
 def _backward(saved: tuple[Array, Array], dy: Array) -> tuple[Array, Array]:
-    """The many patches are not transposed but their few gradients."""
+    """The gradients; they transpose the small output gradients instead of the large patches."""
     x, w = saved
     dx = dy @ w
     return (dx if dx.ndim == x.ndim else dx.sum(0)), dy.mT @ x

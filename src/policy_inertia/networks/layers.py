@@ -1,8 +1,8 @@
-"""A trained network as a list of layers, which NumPy runs and `onnx.py` writes as a graph.
+"""A trained network as a list of layers, which NumPy runs and which can be written as ONNX.
 
-Other people's networks come from shapes alone, so only a few kinds of layers are needed. NumPy runs
-convolutions too: a Nature CNN is three products of matrices, and a second runtime for the same
-weights would have to be kept in step with the first.
+Networks from other programs are recognised by the shapes of their weights, so a few kinds of layers
+are enough. NumPy runs convolutions too: a Nature CNN is three matrix products, and a second runtime
+would need a second copy of the weights.
 """
 
 from __future__ import annotations
@@ -18,6 +18,23 @@ from policy_inertia.networks.convolution import LAYERS
 from policy_inertia.networks.perceptron import one_hot
 from policy_inertia.types import Tree
 
+_ZERO = np.float32(0)  # faster than a Python number
+
+# They may write into their argument, which is always the fresh output of a layer.
+ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "ReLU": lambda x: np.maximum(x, _ZERO, out=x),
+    "Tanh": lambda x: np.tanh(x, out=x),
+    "Sigmoid": lambda x: _sigmoid(x),
+    "SiLU": lambda x: x * _sigmoid(x),
+    "ELU": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+    "LeakyReLU": lambda x: np.maximum(x, np.float32(0.01) * x),
+}
+"""Activation functions by their PyTorch names."""
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 0.5 * (np.tanh(0.5 * x) + 1)  # never overflows
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -26,45 +43,78 @@ class Linear:
     w: np.ndarray
     b: np.ndarray
 
+    def __call__(self, x: Any) -> np.ndarray:
+        x = x @ self.w
+        x += self.b
+        return x
+
 
 @dataclass(frozen=True)
 class Conv:
-    """A convolution of (B, C, H, W) without padding; w (filters, C, height, width)."""
+    """A convolution of (B, C, H, W) without padding, with w (filters, C, height, width)."""
 
     w: np.ndarray
     b: np.ndarray
     stride: int
 
+    def __call__(self, x: Any) -> np.ndarray:
+        x = np.asarray(x, np.float32)
+        filters, _, height, width = self.w.shape
+        windows = sliding_window_view(x, (height, width), axis=(2, 3))
+        windows = windows[:, :, :: self.stride, :: self.stride]  # (B, C, H', W', height, width)
+        n, _, rows, columns = windows.shape[:4]
+        patches = windows.transpose(0, 2, 3, 1, 4, 5).reshape(n * rows * columns, -1)
+        y = patches @ self.w.reshape(filters, -1).T + self.b
+        return y.reshape(n, rows, columns, filters).transpose(0, 3, 1, 2)
+
 
 @dataclass(frozen=True)
 class Activation:
-    """One of ACTIVATIONS, by PyTorch's name of it."""
+    """One of `ACTIVATIONS`."""
 
     name: str
+
+    def __call__(self, x: Any) -> np.ndarray:
+        return ACTIVATIONS[self.name](x)
 
 
 @dataclass(frozen=True)
 class Flatten:
     """(B, ...) -> (B, size)."""
 
+    def __call__(self, x: Any) -> np.ndarray:
+        return np.asarray(x, np.float32).reshape(len(x), -1)
+
 
 @dataclass(frozen=True)
 class ChannelsFirst:
     """(B, H, W, C) -> (B, C, H, W)."""
+
+    def __call__(self, x: Any) -> np.ndarray:
+        return np.moveaxis(x, -1, 1)
 
 
 @dataclass(frozen=True)
 class ChannelsLast:
     """(B, C, H, W) -> (B, H, W, C)."""
 
+    def __call__(self, x: Any) -> np.ndarray:
+        return np.moveaxis(x, 1, -1)
+
 
 @dataclass(frozen=True)
 class Rescale:
-    """(x - mean) / std, kept within +-clip: VecNormalize, or an image's division by 255."""
+    """(x - mean) / std, clipped to +-clip: VecNormalize, or the division of an image by 255."""
 
     mean: np.ndarray
     std: np.ndarray
     clip: float | None = None
+
+    def __call__(self, x: Any) -> np.ndarray:
+        x = (x - self.mean) / self.std
+        if self.clip is not None:
+            x = np.clip(x, -self.clip, self.clip)
+        return np.asarray(x, np.float32)
 
 
 @dataclass(frozen=True)
@@ -74,51 +124,23 @@ class OneHot:
     n: int
     first: int = 0
 
+    def __call__(self, x: Any) -> np.ndarray:
+        return one_hot(np.asarray(x) - self.first, self.n, np)
+
 
 Layer = Linear | Conv | Activation | Flatten | ChannelsFirst | ChannelsLast | Rescale | OneHot
 Layers = tuple[Layer, ...]
 
-# they may write into their argument, which is the output of a layer and nobody else's
-ZERO = np.float32(0)  # faster than a number of Python's
-ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "ReLU": lambda x: np.maximum(x, ZERO, out=x),
-    "Tanh": lambda x: np.tanh(x, out=x),
-    "Sigmoid": lambda x: _sigmoid(x),
-    "SiLU": lambda x: x * _sigmoid(x),
-    "ELU": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
-    "LeakyReLU": lambda x: np.maximum(x, np.float32(0.01) * x),
-}
-
 
 def run(layers: Layers, x: Any) -> np.ndarray:
-    """The network's output for a batch, in float32."""
+    """Compute the output of a network for a batch, in float32."""
     for layer in layers:
-        match layer:
-            case Linear():
-                x = x @ layer.w
-                x += layer.b
-            case Activation():
-                x = ACTIVATIONS[layer.name](x)
-            case Flatten():
-                x = np.asarray(x, np.float32).reshape(len(x), -1)
-            case Rescale():
-                x = (x - layer.mean) / layer.std
-                if layer.clip is not None:
-                    x = np.clip(x, -layer.clip, layer.clip)
-                x = np.asarray(x, np.float32)
-            case Conv():
-                x = _convolve(layer, np.asarray(x, np.float32))
-            case ChannelsFirst():
-                x = np.moveaxis(x, -1, 1)
-            case ChannelsLast():
-                x = np.moveaxis(x, 1, -1)
-            case OneHot():
-                x = one_hot(np.asarray(x) - layer.first, layer.n, np)
+        x = layer(x)
     return x
 
 
 def perceptron(params: Tree) -> Layers:
-    """One of our own networks (see `algorithms.networks.mlp`), behind a flat input."""
+    """One of our perceptrons as layers (see `networks.perceptron.mlp`); its input is flat."""
     layers: list[Layer] = []
     for layer in params:
         w, b = np.asarray(layer["w"]), np.asarray(layer["b"])
@@ -127,11 +149,11 @@ def perceptron(params: Tree) -> Layers:
 
 
 def convolutions(params: Tree) -> Layers:
-    """Our convolutions (see `algorithms.convolution`) over images of bytes, channels first."""
+    """Our convolutions as layers (see `networks.convolution`); the input is (B, C, H, W) bytes."""
     layers: list[Layer] = [Rescale(np.zeros((), np.float32), np.full((), 255, np.float32))]
     for i, (layer, (filters, kernel, stride)) in enumerate(zip(params, LAYERS, strict=True)):
         w, blocks = np.asarray(layer["w"]), kernel // stride
-        if i == 0:  # see `init_torso` for the order of the rows
+        if i == 0:  # `init_torso` describes the order of the rows
             w = w.reshape(blocks, blocks, -1, stride, stride, filters).transpose(5, 2, 0, 3, 1, 4)
             w = w.reshape(filters, -1, kernel, kernel)
         else:
@@ -140,22 +162,13 @@ def convolutions(params: Tree) -> Layers:
     return (*layers, ChannelsLast(), Flatten())
 
 
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return 0.5 * (np.tanh(0.5 * x) + 1)  # never overflows
-
-
-def _convolve(layer: Conv, x: np.ndarray) -> np.ndarray:
-    filters, _, height, width = layer.w.shape
-    windows = sliding_window_view(x, (height, width), axis=(2, 3))
-    windows = windows[:, :, :: layer.stride, :: layer.stride]  # (B, C, H', W', height, width)
-    n, _, rows, columns = windows.shape[:4]
-    patches = windows.transpose(0, 2, 3, 1, 4, 5).reshape(n * rows * columns, -1)
-    y = patches @ layer.w.reshape(filters, -1).T + layer.b
-    return y.reshape(n, rows, columns, filters).transpose(0, 3, 1, 2)
-
-
 def store(layers: Layers) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
-    """Layers as named arrays, and what is left of them as JSON."""
+    """Describe layers for a file.
+
+    Returns:
+        The arrays by name, such as `core.0.w`; and for each layer its kind and other fields, which
+        JSON can hold.
+    """
     arrays, kinds = {}, []
     for i, layer in enumerate(layers):
         kind: dict[str, Any] = {"kind": type(layer).__name__}
@@ -169,7 +182,12 @@ def store(layers: Layers) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
 
 
 def restore(arrays: dict[str, np.ndarray], kinds: list[dict[str, Any]]) -> Layers:
-    """The inverse of `store`; a KeyError or TypeError where something is amiss."""
+    """Build layers from a description, the inverse of `store`.
+
+    Raises:
+        KeyError: There is no layer of a given kind.
+        TypeError: A field of a layer is missing or unknown.
+    """
     known = {cls.__name__: cls for cls in get_args(Layer)}
     layers = []
     for i, kind in enumerate(kinds):

@@ -1,7 +1,7 @@
-"""Networks as plain pytrees: perceptrons, and convolutions before them where there are pixels.
+"""Networks as plain pytrees: perceptrons, with convolutions in front if observations are images.
 
-`xp` is the array module, `jax.numpy` or `numpy`: the learner compiles the very functions that
-policies call on the host, where one observation takes microseconds.
+Every function takes the array module `xp`, which is `jax.numpy` or `numpy`. The learner compiles
+the same functions that policies call with NumPy, where one observation takes microseconds.
 """
 
 from __future__ import annotations
@@ -20,17 +20,29 @@ from policy_inertia.types import Array, Tree
 
 @dataclass(frozen=True)
 class Network:
-    """A network over a task's observations and, behind the convolutions, `extra` numbers."""
+    """A network from a task's observations, and `extra` more inputs, to `outputs` numbers."""
 
     spec: Spec
     hidden: tuple[int, ...]
     outputs: int
     extra: int = 0
+    """Number of inputs besides the observation. They join it after the convolutions."""
 
     def init(
         self, rng: np.random.Generator, twins: int | None = None, zero_bias: bool = False
     ) -> Tree:
-        """Parameters: a list of layers, under "head" where there is a "torso" of convolutions."""
+        """Draw parameters.
+
+        Args:
+            rng: Generator.
+            twins: Number of networks in one tree of parameters, on a leading axis; None for one
+                network without that axis.
+            zero_bias: Set the last bias to zero, so that `mu` starts in the middle of its range.
+
+        Returns:
+            A list of layers, {"w": ..., "b": ...} each; or {"torso": layers, "head": layers} for
+            images.
+        """
         image = self.spec.image
         size = self.spec.obs_dim - self.spec.core_outputs if image is None else torso_size(image)
         convolutions = None if image is None else init_torso(rng, image, twins)
@@ -38,10 +50,23 @@ class Network:
         head = init_mlp(rng, sizes, twins, zero_bias)
         return head if convolutions is None else {"torso": convolutions, "head": head}
 
-    def __call__(self, params: Tree, obs: Array, extra: Array = None, xp: Any = jnp) -> Array:
-        """(B, obs_dim) and (B, extra) -> (B, outputs), or (2, B, outputs) for twins.
+    def __call__(
+        self,
+        params: Tree,
+        obs: Array,
+        extra: Array | tuple[Array, ...] | None = None,
+        xp: Any = jnp,
+    ) -> Array:
+        """Compute the outputs for a batch.
 
-        `extra` may come in several arrays, to be joined.
+        Args:
+            params: Parameters from `init`.
+            obs: Observations, (B, obs_dim).
+            extra: More inputs, (B, extra); or several arrays, which are joined.
+            xp: The array module.
+
+        Returns:
+            The outputs, (B, outputs), or (twins, B, outputs).
         """
         if self.spec.core_outputs:
             obs = obs[..., : -self.spec.core_outputs]
@@ -50,7 +75,7 @@ class Network:
             params = params["head"]
         if extra is not None:
             parts = extra if isinstance(extra, tuple) else (extra,)
-            if obs.ndim > parts[0].ndim:  # twins' convolutions
+            if obs.ndim > parts[0].ndim:  # the convolutions of twins added an axis
                 parts = tuple(xp.broadcast_to(e, (*obs.shape[:-1], e.shape[-1])) for e in parts)
             obs = xp.concatenate([obs, *parts], axis=-1)
         return mlp(params, obs, xp)
@@ -62,9 +87,16 @@ def init_mlp(
     twins: int | None = None,
     zero_bias: bool = False,
 ) -> Tree:
-    """Weights uniform in +-1/sqrt(fan_in), as PyTorch's default; `twins` adds a leading axis.
+    """Draw the layers of a perceptron, uniform in +-1/sqrt(fan_in) as in PyTorch.
 
-    `zero_bias` zeroes the last bias, so that `mu` starts in the middle of its range.
+    Args:
+        rng: Generator.
+        sizes: Numbers of inputs, of units of each hidden layer, and of outputs.
+        twins: Size of a leading axis, for several networks at once.
+        zero_bias: Set the last bias to zero.
+
+    Returns:
+        The layers, with w (inputs, outputs) and b (1, outputs).
     """
     layers = []
     lead = () if twins is None else (twins,)
@@ -79,18 +111,18 @@ def init_mlp(
 
 
 def mlp(params: Tree, x: Array, xp: Any = jnp) -> Array:
-    """ReLU between layers, none after the last; (B, i) -> (B, o), or (2, B, o) for twins."""
+    """Apply a perceptron with ReLU between its layers: (B, i) -> (B, o), or (twins, B, o)."""
     for layer in params[:-1]:
         x = xp.maximum(x @ layer["w"] + layer["b"], 0)
     return x @ params[-1]["w"] + params[-1]["b"]
 
 
 def one_hot(action: Array, n_actions: int, xp: Any = jnp) -> Array:
-    """Rows of the identity, and a row of zeros for the null action -1."""
+    """Encode actions as rows of the identity; the null action -1 is a row of zeros."""
     return (action[..., None] == xp.arange(n_actions)).astype(np.float32)
 
 
 def log_softmax(logits: Array, xp: Any = jnp) -> Array:
-    """Log-probabilities from logits, stable for any finite input."""
+    """Log-probabilities from logits; the result is finite for every finite input."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return shifted - xp.log(xp.exp(shifted).sum(axis=-1, keepdims=True))

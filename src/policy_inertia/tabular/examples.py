@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ def random_core(rng: np.random.Generator, mdp: MDP) -> np.ndarray:
 class _MDPBuilder:
     """Collects transitions between states of any type, and builds the arrays of an MDP."""
 
-    def __init__(self, states: list, actions: int) -> None:
+    def __init__(self, states: list[Any], actions: int) -> None:
         self.index = {state: i for i, state in enumerate(states)}
         self.P = np.zeros((len(states), actions, len(states)))
         self.R = np.zeros((len(states), actions))

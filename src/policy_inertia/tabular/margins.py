@@ -204,13 +204,14 @@ def iteration_from_converged_core(half: Improvement) -> Margin:
 
 
 def converged_core(case: Case, half: Improvement) -> np.ndarray:
-    """The core after as many inner improvements as change its values."""
-    core, q = case.core, None
+    """The core after inner improvements until its values no longer change."""
+    core = case.core
+    q = core_values(case.mdp, core, half.temperature)
     for _ in range(1_000):
-        before, q = q, core_values(case.mdp, core, half.temperature)
-        if before is not None and abs(q - before).max() < 1e-13:
-            break
         core = half.core(q)
+        before, q = q, core_values(case.mdp, core, half.temperature)
+        if abs(q - before).max() < 1e-13:
+            break
     return core
 
 
