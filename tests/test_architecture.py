@@ -46,7 +46,7 @@ def layers(container: str) -> list[str]:
 def drawn_layers() -> dict[str, list[str]]:
     """Return the layers in the picture of docs/architecture.md, by the package they are in.
 
-    A line that is indented belongs to the package of the last line that is indented less.
+    A line that is indented belongs to the last name on the last line that is indented less.
     """
     picture = re.search(r"```text\n(.*?)```", PAGE, re.S)
     assert picture
@@ -60,7 +60,7 @@ def drawn_layers() -> dict[str, list[str]]:
             parents.pop()
         name = re.split(r"  +", line.strip())[0]
         drawn.setdefault(parents[-1][1], []).append(name)
-        parents.append((indent, f"{parents[-1][1]}.{name}"))
+        parents.append((indent, f"{parents[-1][1]}.{name.split(' | ')[-1]}"))
     return drawn
 
 
