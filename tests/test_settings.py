@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 
@@ -6,7 +7,7 @@ from policy_inertia import InputError
 from policy_inertia.settings import RunConfig, settings
 
 
-def test_defaults_are_the_papers_and_variants_are_rows():
+def test_defaults_are_the_papers_and_variants_are_rows() -> None:
     config = settings("nsac", "Somewhere-v0")
     assert (config.gamma, config.batch_size, config.buffer_size) == (0.99, 64, 200_000)
     assert (config.eval_every, config.eval_episodes) == (5_000, 20)
@@ -17,7 +18,7 @@ def test_defaults_are_the_papers_and_variants_are_rows():
     assert settings("nsac-ip", "X").penalty == 0.05
 
 
-def test_settings_survive_json():
+def test_settings_survive_json() -> None:
     config = settings("nsac", "CartPole-v1", mu0=0.2, core={"temperature": 0.3}, seed=4)
     assert RunConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
@@ -44,12 +45,12 @@ def test_settings_survive_json():
         ({"env_kwargs": "simple"}, "env_kwargs is 'simple': it must be a table"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(changes, says):
+def test_settings_that_make_no_sense_are_refused(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         settings("nsac", "CartPole-v1", **changes)
 
 
-def test_task_may_be_tested_otherwise_than_it_is_trained():
+def test_task_may_be_tested_otherwise_than_it_is_trained() -> None:
     lane_change = settings("dqn", "policy_inertia/LaneChange-v0")
     assert (lane_change.env_kwargs, lane_change.test_kwargs) == ({}, {"preset": "paper-test"})
     kwargs = {"config": {"lanes_count": 3, "duration": 20}}
@@ -60,6 +61,6 @@ def test_task_may_be_tested_otherwise_than_it_is_trained():
     assert changed.env_kwargs == kwargs
 
 
-def test_whole_numbers_may_be_written_as_floats():
+def test_whole_numbers_may_be_written_as_floats() -> None:
     assert settings("dqn", "X", steps=1e4, hidden=[32.0]).to_dict()["steps"] == 10_000
     assert isinstance(settings("dqn", "X", steps=1e4).steps, int)

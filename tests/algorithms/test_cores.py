@@ -12,7 +12,7 @@ from tests.algorithms.test_nested import SPEC, in_float64, minibatch, same
 DUE = np.ones(1, bool)
 
 
-def test_dqn_updates_agree_with_an_independent_computation():
+def test_dqn_updates_agree_with_an_independent_computation() -> None:
     algorithm = DQNConfig(hidden=(6,), learning_rate=0.01, target_period=2).build(SPEC)
     state = algorithm.init(np.random.default_rng(0))
     theirs = in_float64(state.critic)
@@ -34,7 +34,7 @@ def test_dqn_updates_agree_with_an_independent_computation():
     same(state.target, target)
 
 
-def test_dqn_target_is_replaced_exactly_at_its_period():
+def test_dqn_target_is_replaced_exactly_at_its_period() -> None:
     algorithm = DQNConfig(target_period=3).build(SPEC)
     first = state = algorithm.init(np.random.default_rng(0))
     for i in range(1, 7):
@@ -45,14 +45,14 @@ def test_dqn_target_is_replaced_exactly_at_its_period():
     assert np.abs(state.target[0]["w"] - first.target[0]["w"]).max() > 0
 
 
-def test_epsilon_falls_by_the_papers_schedule_and_by_a_faster_one():
+def test_epsilon_falls_by_the_papers_schedule_and_by_a_faster_one() -> None:
     slow = DQNConfig().build(SPEC).behaviour.epsilon
     assert (slow(0), slow(100_000), slow(180_000), slow(10**6)) == pytest.approx((1, 0.5, 0.1, 0.1))
     assert DQNConfig(epsilon_decay=1e-4).build(SPEC).behaviour.epsilon(5_000) == pytest.approx(0.5)
     assert SACConfig().build(SPEC).behaviour.epsilon(0) == 0
 
 
-def test_fixed_temperature_stays_and_automatic_one_moves():
+def test_fixed_temperature_stays_and_automatic_one_moves() -> None:
     for auto in (False, True):
         algorithm = SACConfig(auto_temperature=auto).build(SPEC)
         state = algorithm.init(np.random.default_rng(0))
@@ -62,7 +62,7 @@ def test_fixed_temperature_stays_and_automatic_one_moves():
         assert ("ent_coef" in report) == auto
 
 
-def test_defaults_are_the_papers_highway_column():
+def test_defaults_are_the_papers_highway_column() -> None:
     dqn, sac = DQNConfig(), SACConfig()
     assert (dqn.learning_rate, dqn.hidden, dqn.target_period) == (3e-4, (64, 64), 10_000)
     assert (dqn.epsilon_decay, dqn.epsilon_final, dqn.train_interval) == (5e-6, 0.1, 2)

@@ -1,5 +1,7 @@
 """Losses and targets against numbers worked out by hand and an independent NumPy computation."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from policy_inertia.networks.perceptron import log_softmax
 from tests.algorithms import reference
 
 
-def test_soft_value_by_hand():
+def test_soft_value_by_hand() -> None:
     # pi = (1/4, 3/4), Q = (2, 4), alpha = 0.5: 0.5 + 3 + 0.5 * (ln 4 / 4 + 3 ln(4/3) / 4)
     pi = np.array([0.25, 0.75])
     expected = 3.5 + 0.5 * (np.log(4) / 4 + 0.75 * np.log(4 / 3))
@@ -18,52 +20,52 @@ def test_soft_value_by_hand():
     assert losses.soft_value(np.log(pi), np.array([2.0, 4.0]), 0.5) == pytest.approx(expected)
 
 
-def test_bellman_target_by_hand():
+def test_bellman_target_by_hand() -> None:
     target = losses.bellman_target(
         np.array([1.0, 2.0]), np.array([0.9, 0.0]), np.array([10.0, 7.0])
     )
     assert target.tolist() == pytest.approx([10.0, 2.0])  # a terminated step has discount 0
 
 
-def test_bellman_residual_by_hand():
+def test_bellman_residual_by_hand() -> None:
     q = np.array([[1.0, 5.0], [2.0, 7.0]])
     # (5 - 3)^2 / 2 = 2 and (2 - 5)^2 / 2 = 4.5, their mean 3.25
     assert losses.bellman_residual(q, np.array([1, 0]), np.array([3.0, 5.0])) == pytest.approx(3.25)
 
 
-def test_twins_residuals_are_summed():
+def test_twins_residuals_are_summed() -> None:
     q = np.array([[[1.0, 5.0]], [[2.0, 7.0]]])  # twins (5 - 3)^2 / 2 = 2 and (7 - 3)^2 / 2 = 8
     assert losses.bellman_residual(q, np.array([1]), np.array([3.0])) == pytest.approx(10.0)
 
 
-def test_soft_policy_loss_by_hand():
+def test_soft_policy_loss_by_hand() -> None:
     # uniform over two actions: 0.1 * ln(1/2) - (1 + 2) / 2
     log_pi = np.log(np.full((1, 2), 0.5))
     expected = -0.1 * np.log(2) - 1.5
     assert losses.soft_policy_loss(log_pi, np.array([[1.0, 2.0]]), 0.1) == pytest.approx(expected)
 
 
-def test_greedy_value_and_policy_by_hand():
+def test_greedy_value_and_policy_by_hand() -> None:
     q = np.array([[1.0, 3.0, 3.0], [0.0, -1.0, -2.0]], np.float32)
     assert losses.greedy_value(q).tolist() == [3.0, 0.0]
     assert np.exp(losses.log_greedy(q, np)).tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
-def test_temperature_rises_where_the_entropy_is_too_low():
+def test_temperature_rises_where_the_entropy_is_too_low() -> None:
     low, high = np.log([[0.99, 0.01]]), np.log([[0.5, 0.5]])
     gradient = jax.grad(losses.temperature_loss)
     assert gradient(0.0, low, 0.5) < 0  # descent raises alpha
     assert gradient(0.0, high, 0.5) > 0
 
 
-def test_inertia_is_the_rescaled_tanh():
+def test_inertia_is_the_rescaled_tanh() -> None:
     x = np.array([-0.5, 0.0, 0.5, 40.0])
     # tanh(1/2) = 0.46211716; mu0 + (1 - mu0) (tanh + 1) / 2
     expected = [0.2 + 0.8 * 0.26894142, 0.6, 0.2 + 0.8 * 0.73105858, 1.0]
     assert losses.inertia(x, 0.2, np).tolist() == pytest.approx(expected)
 
 
-def test_mixture_by_hand():
+def test_mixture_by_hand() -> None:
     # x = 0 gives mu = 1/2: half on action 0, half of (0.2, 0.3, 0.5)
     log_core = np.log(np.array([[0.2, 0.3, 0.5]]))
     mixed = np.exp(losses.log_mixture(np.zeros(1), log_core, np.array([0]), 0.0))
@@ -75,7 +77,7 @@ def test_mixture_by_hand():
 
 @pytest.mark.parametrize("xp", [np, jnp])
 @pytest.mark.parametrize("mu0", [0.0, 0.3])
-def test_mixture_sums_to_one_and_is_the_core_without_a_previous_action(xp, mu0):
+def test_mixture_sums_to_one_and_is_the_core_without_a_previous_action(xp: Any, mu0: float) -> None:
     rng = np.random.default_rng(0)
     log_core = log_softmax(rng.normal(0, 3, (200, 5)).astype(np.float32), xp)
     x = rng.normal(0, 4, 200).astype(np.float32)
@@ -88,7 +90,9 @@ def test_mixture_sums_to_one_and_is_the_core_without_a_previous_action(xp, mu0):
 @pytest.mark.parametrize("mu0", [0.0, 0.3])
 @pytest.mark.parametrize("spread", [1.0, 120.0])
 @pytest.mark.parametrize("x", [-60.0, -9.5, -1.0, 0.0, 1.0, 9.5, 60.0])
-def test_mixture_gradients_are_finite_and_right_far_out(x, spread, mu0):
+def test_mixture_gradients_are_finite_and_right_far_out(
+    x: float, spread: float, mu0: float
+) -> None:
     """Against the closed form, in float64: pi_i' = mu'(1[i = prev] - core_i)."""
     logits = np.array([[spread, -spread, 0.0]])
     shifted = logits - logits.max()
@@ -112,7 +116,7 @@ def test_mixture_gradients_are_finite_and_right_far_out(x, spread, mu0):
 
 @pytest.mark.parametrize("x", [-60.0, 0.3, 60.0])
 @pytest.mark.parametrize("spread", [0.5, 120.0])
-def test_entropy_gradient_stays_finite_far_out(x, spread):
+def test_entropy_gradient_stays_finite_far_out(x: float, spread: float) -> None:
     def value(x):
         log_core = log_softmax(jnp.array([[spread, -spread, 0.0]]))
         log_pi = losses.log_mixture(x[None], log_core, np.array([1]), 0.0)
@@ -121,7 +125,7 @@ def test_entropy_gradient_stays_finite_far_out(x, spread):
     assert np.isfinite(jax.grad(value)(jnp.float32(x)))
 
 
-def test_losses_and_gradients_agree_with_an_independent_computation():
+def test_losses_and_gradients_agree_with_an_independent_computation() -> None:
     rng = np.random.default_rng(3)
     log_core = np.log(rng.dirichlet(np.ones(4), 16))
     x, q = rng.normal(0, 1, 16), rng.normal(0, 1, (16, 4))
@@ -139,7 +143,7 @@ def test_losses_and_gradients_agree_with_an_independent_computation():
     np.testing.assert_allclose(gradient, reference.differences(theirs, x), rtol=2e-3, atol=1e-6)
 
 
-def test_pic_loss_moves_no_core_parameter():
+def test_pic_loss_moves_no_core_parameter() -> None:
     rng = np.random.default_rng(0)
     x, q, prev = rng.normal(0, 1, 8), rng.normal(0, 1, (8, 3)), rng.integers(0, 3, 8)
 
@@ -151,7 +155,7 @@ def test_pic_loss_moves_no_core_parameter():
     assert not np.any(gradient)
 
 
-def test_huber_loss_is_linear_beyond_its_size_by_hand():
+def test_huber_loss_is_linear_beyond_its_size_by_hand() -> None:
     q = np.array([[0.5, 0.0], [0.0, -3.0]])  # errors 0.5 and -3 - 1 = -4
     action, target = np.array([0, 1]), np.array([0.0, 1.0])
     squared = losses.bellman_residual(q, action, target)

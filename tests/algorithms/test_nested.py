@@ -1,4 +1,5 @@
 import re
+from typing import Any
 
 import jax
 import numpy as np
@@ -45,7 +46,7 @@ def same(ours, theirs, twin=None):
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_three_updates_agree_with_an_independent_algorithm_2(at_once):
+def test_three_updates_agree_with_an_independent_algorithm_2(at_once: bool) -> None:
     core = SACConfig(
         hidden=(6,), learning_rate=0.01, target_rate=0.1, temperature=0.2, at_once=at_once
     )
@@ -98,7 +99,7 @@ def frames() -> Transition:
     return minibatch()._replace(obs=pair[0], next_obs=pair[1])
 
 
-def test_from_pixels_the_core_is_asked_once_and_answers_as_if_asked_again():
+def test_from_pixels_the_core_is_asked_once_and_answers_as_if_asked_again() -> None:
     """Updated less often than its controller, the core may have said nothing of the minibatch."""
 
     def updated(interval: int):
@@ -113,7 +114,7 @@ def test_from_pixels_the_core_is_asked_once_and_answers_as_if_asked_again():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=3e-5), once, again)
 
 
-def test_at_once_evaluates_nothing_twice():
+def test_at_once_evaluates_nothing_twice() -> None:
     """Four twin and four single networks at s or s': Algorithm 2's order needs four more."""
 
     def products(at_once: bool) -> int:
@@ -128,7 +129,7 @@ def test_at_once_evaluates_nothing_twice():
     assert products(False) - products(True) == 4 * layers + twins
 
 
-def test_from_pixels_both_halves_share_one_room():
+def test_from_pixels_both_halves_share_one_room() -> None:
     """What XLA needs beside the state, in a loop as the learner's: no two halves at a time."""
     spec = Spec(4 * 84 * 84, Discrete(4), image=(4, 84, 84))
     pair = np.zeros((2, 16, spec.obs_dim), np.uint8)
@@ -149,7 +150,7 @@ def test_from_pixels_both_halves_share_one_room():
     assert room(InertiaConfig(core=core, hidden=(512,), at_once=True)) < 1.5 * room(core)
 
 
-def test_mu_zero_is_plain_sac():
+def test_mu_zero_is_plain_sac() -> None:
     """With mu = 0 a whole run of NSAC is SAC's, bit for bit: actions, replay and core."""
     plain = Session(settings("sac", "CartPole-v1", learning_starts=50), "CartPole-v1")
     mixed = Session(
@@ -174,14 +175,14 @@ def test_mu_zero_is_plain_sac():
 
 
 @pytest.mark.parametrize("core", [SACConfig(), DQNConfig()])
-def test_core_of_a_seed_is_the_one_it_gives_alone(core):
+def test_core_of_a_seed_is_the_one_it_gives_alone(core: Any) -> None:
     alone = core.build(SPEC).init(np.random.default_rng(3))
     inside = InertiaConfig(core).build(SPEC).init(np.random.default_rng(3)).core
     jax.tree.map(np.testing.assert_array_equal, alone, inside)
 
 
 @pytest.mark.parametrize("core", [SACConfig(learning_rate=0), DQNConfig(learning_rate=0)])
-def test_outer_update_leaves_the_core_alone(core):
+def test_outer_update_leaves_the_core_alone(core: Any) -> None:
     algorithm = InertiaConfig(core).build(SPEC)
     state = algorithm.init(np.random.default_rng(0))
     after, report, _ = jax.jit(algorithm.update)(state, minibatch(), DUE)
@@ -193,7 +194,7 @@ def test_outer_update_leaves_the_core_alone(core):
     assert all(np.isfinite(v) for v in report.values())
 
 
-def test_twins_differ_and_targets_start_equal():
+def test_twins_differ_and_targets_start_equal() -> None:
     state = InertiaConfig(SACConfig()).build(SPEC).init(np.random.default_rng(0))
     for critics in (state.controller.critics, state.core.critics):
         first = critics.online[0]["w"]
@@ -201,7 +202,7 @@ def test_twins_differ_and_targets_start_equal():
         jax.tree.map(np.testing.assert_array_equal, critics.online, critics.target)
 
 
-def test_every_target_moves_by_its_rate():
+def test_every_target_moves_by_its_rate() -> None:
     config = InertiaConfig(SACConfig(target_rate=0.25), target_rate=0.125)
     algorithm = config.build(SPEC)
     old = algorithm.init(np.random.default_rng(0))
@@ -215,7 +216,7 @@ def test_every_target_moves_by_its_rate():
 
 @pytest.mark.parametrize(("m_core", "m"), [(2, 2), (2, 4), (3, 2), (4, 5)])
 @pytest.mark.parametrize("envs", [1, 40])
-def test_both_halves_are_updated_at_their_own_interval(m_core, m, envs):
+def test_both_halves_are_updated_at_their_own_interval(m_core: int, m: int, envs: int) -> None:
     config = settings(
         "nsac",
         "CartPole-v1",
@@ -238,12 +239,12 @@ def test_both_halves_are_updated_at_their_own_interval(m_core, m, envs):
 
 
 @pytest.mark.parametrize("mu0", [-0.1, 1.0, 1.5, float("nan")])
-def test_mu0_outside_its_range_is_refused(mu0):
+def test_mu0_outside_its_range_is_refused(mu0: Any) -> None:
     with pytest.raises(InputError, match=r"mu0 is .* must lie in \[0, 1\)"):
         InertiaConfig(SACConfig(), mu0=mu0)
 
 
-def test_inertia_keeps_its_lower_bound():
+def test_inertia_keeps_its_lower_bound() -> None:
     algorithm = InertiaConfig(SACConfig(), mu0=0.4).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     obs = np.random.default_rng(0).normal(0, 50, (500, 3)).astype(np.float32)
@@ -254,7 +255,7 @@ def test_inertia_keeps_its_lower_bound():
 
 
 @pytest.mark.parametrize("core", [SACConfig(), DQNConfig()])
-def test_host_and_device_act_alike(core):
+def test_host_and_device_act_alike(core: Any) -> None:
     algorithm = InertiaConfig(core).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     batch = minibatch(64)

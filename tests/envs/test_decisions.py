@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,30 +30,30 @@ def drive(choices, rewards, ends, repeats, penalty, gamma=0.9):
     return found
 
 
-def test_split_reads_a_choice_as_action_and_duration():
+def test_split_reads_a_choice_as_action_and_duration() -> None:
     action, hold = split_choice(np.arange(8), (1, 2, 4, 8))
     assert action.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
     assert hold.tolist() == [1, 2, 4, 8, 1, 2, 4, 8]
 
 
-def test_held_action_is_one_transition_with_discounted_reward():
+def test_held_action_is_one_transition_with_discounted_reward() -> None:
     # action 1 held for 4 steps: reward 1 + .9 * 2 + .81 * 3 + .729 * 4, discount .9^4
     found = drive([6], [1, 2, 3, 4], [None] * 4, (1, 2, 4, 8), 0)
     assert found == [pytest.approx((0, -1, 6, 1 + 1.8 + 2.43 + 2.916, 0.9**4, 4))]
 
 
-def test_episode_may_end_inside_a_repetition():
+def test_episode_may_end_inside_a_repetition() -> None:
     found = drive([7, 0], [1, 1, 5], [None, "terminated", None], (1, 2, 4, 8), 0)
     assert found[0] == pytest.approx((0, -1, 7, 1.9, 0, 2))
     assert found[1] == pytest.approx((2, -1, 0, 5, 0.9, 3))  # a new episode, no previous action
 
 
-def test_truncation_keeps_the_discount():
+def test_truncation_keeps_the_discount() -> None:
     (found,) = drive([7], [1, 1], [None, "truncated"], (1, 2, 4, 8), 0)
     assert found == pytest.approx((0, -1, 7, 1.9, 0.81, 2))
 
 
-def test_penalty_is_taken_at_each_switch_but_not_at_the_first_action():
+def test_penalty_is_taken_at_each_switch_but_not_at_the_first_action() -> None:
     found = drive([0, 1, 1, 0], [1, 1, 1, 1], [None, None, "truncated", None], (1,), 0.05)
     assert [row[3] for row in found] == pytest.approx([1, 0.95, 1, 1])
     assert [row[1] for row in found] == [-1, 0, 1, -1]
@@ -70,7 +72,9 @@ def test_penalty_is_taken_at_each_switch_but_not_at_the_first_action():
     st.sampled_from([0.0, 0.05]),
     st.randoms(use_true_random=False),
 )
-def test_transitions_agree_with_a_plain_loop(steps, repeats, penalty, random):
+def test_transitions_agree_with_a_plain_loop(
+    steps: Any, repeats: Any, penalty: Any, random: Any
+) -> None:
     choices = [random.randrange(3 * len(repeats)) for _ in range(len(steps) + 1)]
     rewards, ends = zip(*steps, strict=True)
     expected, queue = [], list(choices)

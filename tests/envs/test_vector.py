@@ -1,3 +1,5 @@
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -22,13 +24,13 @@ def drive(envs: Envs, steps: int, seed: int = 0) -> list[np.ndarray]:
     return [envs.step(actions[t, : envs.n]).next_obs for t in range(steps)]
 
 
-def test_an_episode_does_not_depend_on_the_envs_beside_it():
+def test_an_episode_does_not_depend_on_the_envs_beside_it() -> None:
     alone, together = drive(cartpole(1), 120), drive(cartpole(8), 120)
     for a, b in zip(alone, together, strict=True):
         np.testing.assert_array_equal(a[0], b[0])
 
 
-def test_an_episode_is_gymnasiums_own_from_its_seed():
+def test_an_episode_is_gymnasiums_own_from_its_seed() -> None:
     envs, env = cartpole(3), gym.make("CartPole-v1")
     obs, _ = env.reset(seed=episode_seed(0, 1, 0))
     for t in range(200):
@@ -43,7 +45,7 @@ def test_an_episode_is_gymnasiums_own_from_its_seed():
 
 
 @pytest.mark.parametrize("steps", [0, 1, 37, 150])
-def test_restored_envs_go_on_bit_for_bit(steps):
+def test_restored_envs_go_on_bit_for_bit(steps: int) -> None:
     one, two = cartpole(4), cartpole(4)
     drive(one, steps)
     assert two.restore(one.state())
@@ -52,14 +54,14 @@ def test_restored_envs_go_on_bit_for_bit(steps):
     np.testing.assert_array_equal(one.episode, two.episode)
 
 
-def test_an_env_that_is_not_deterministic_says_so():
+def test_an_env_that_is_not_deterministic_says_so() -> None:
     one, two = (Envs(probes.Lottery, 2, lambda i, k: 0) for _ in range(2))
     one.step(np.zeros(2, int))
     assert not two.restore(one.state())
 
 
 @pytest.mark.parametrize("task", ["LaneChange", "Merge", "Intersection", "TwoWay"])
-def test_compiled_batches_are_single_envs_side_by_side_and_come_back(task):
+def test_compiled_batches_are_single_envs_side_by_side_and_come_back(task: str) -> None:
     name = f"policy_inertia/{task}-v0"
     envs, again = (Envs(name, 3, lambda i, k: episode_seed(7, i, k)) for _ in range(2))
     assert type(envs.vector.unwrapped).__name__ == "TrafficVectorEnv"
@@ -79,7 +81,7 @@ def test_compiled_batches_are_single_envs_side_by_side_and_come_back(task):
     assert again.restore(envs.state())
 
 
-def test_env_of_ones_own_package_is_made_by_its_name():
+def test_env_of_ones_own_package_is_made_by_its_name() -> None:
     envs = Envs("tests.support.registered:Repeat-v0", 2, lambda i, k: 0)
     assert [envs.step(np.array([0, t])).reward.tolist() for t in (0, 1)] == [[0, 0], [1, 0]]
 
@@ -98,7 +100,7 @@ class Offset(probes.Repeat):
         return float(action)
 
 
-def test_discrete_observations_are_one_hot_and_actions_count_from_zero():
+def test_discrete_observations_are_one_hot_and_actions_count_from_zero() -> None:
     envs = Envs(Offset, 2, lambda i, k: 0)
     assert envs.obs.tolist() == [[1, 0, 0]] * 2
     step = envs.step(np.array([0, 1]))
@@ -133,14 +135,14 @@ def offering(action=None, observation=None):
         ("nowhere_pkg:Thing-v0", "there is no env 'nowhere_pkg:Thing-v0'.*package:Id"),
     ],
 )
-def test_what_cannot_be_used_is_refused_in_one_sentence(env, says):
+def test_what_cannot_be_used_is_refused_in_one_sentence(env: Any, says: str) -> None:
     with pytest.raises(InputError, match=says) as caught:
         make_vector(env, 2)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("where", ["reward", "observation"])
-def test_nan_is_refused_where_it_appears(where):
+def test_nan_is_refused_where_it_appears(where: str) -> None:
     envs = Envs(lambda: probes.Broken(where), 2, lambda i, k: 0)
     for _ in range(6):
         envs.step(np.zeros(2, int))
@@ -148,7 +150,7 @@ def test_nan_is_refused_where_it_appears(where):
         envs.step(np.zeros(2, int))
 
 
-def test_box_observations_of_any_shape_become_vectors():
+def test_box_observations_of_any_shape_become_vectors() -> None:
     known = Spaces((2, 3), Discrete(4))
     assert known.spec == Spec(6, Discrete(4))
     obs = np.arange(12).reshape(2, 2, 3)

@@ -1,4 +1,6 @@
 import json
+from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -28,7 +30,7 @@ def with_mu(policy: Policy, pre_activation: float) -> Policy:
 OBS = np.random.default_rng(0).normal(0, 1, (16, 4)).astype(np.float32)
 
 
-def test_probabilities_are_the_mixture_of_core_and_repetition():
+def test_probabilities_are_the_mixture_of_core_and_repetition() -> None:
     policy = fresh()
     for prev in (0, 1):
         mu = policy.inertia(OBS, prev)[:, None]
@@ -41,7 +43,7 @@ def test_probabilities_are_the_mixture_of_core_and_repetition():
     )
 
 
-def test_one_observation_and_a_batch_agree():
+def test_one_observation_and_a_batch_agree() -> None:
     policy = fresh()
     batch, _ = policy.predict(OBS, {PREVIOUS_ACTION: np.ones(16, int)}, deterministic=True)
     for i, obs in enumerate(OBS):
@@ -50,7 +52,7 @@ def test_one_observation_and_a_batch_agree():
         assert action == batch[i] == state[PREVIOUS_ACTION][0]
 
 
-def test_full_inertia_repeats_until_the_episode_ends():
+def test_full_inertia_repeats_until_the_episode_ends() -> None:
     policy = with_mu(fresh(), 60.0)
     first, state = policy.predict(OBS)
     for _ in range(5):
@@ -62,7 +64,7 @@ def test_full_inertia_repeats_until_the_episode_ends():
     assert (np.array(draws)[:, start] != first[start]).any(axis=0).all()
 
 
-def test_sampling_follows_the_probabilities():
+def test_sampling_follows_the_probabilities() -> None:
     policy = with_mu(fresh(), 0.3)
     policy.seed(0)
     obs = np.repeat(OBS[:1], 40_000, axis=0)
@@ -72,12 +74,12 @@ def test_sampling_follows_the_probabilities():
     np.testing.assert_allclose(share, expected, atol=5 * 0.5 / np.sqrt(len(obs)))
 
 
-def test_impossible_actions_are_never_drawn():
+def test_impossible_actions_are_never_drawn() -> None:
     log_pi = np.array([[-1e4, 0.0, -1e4]], np.float32).repeat(5000, axis=0)
     assert (Categorical(log_pi).sample(np.random.default_rng(0)) == 1).all()
 
 
-def test_same_seed_same_actions():
+def test_same_seed_same_actions() -> None:
     policy = fresh()
     found = []
     for _ in range(2):
@@ -86,7 +88,7 @@ def test_same_seed_same_actions():
     np.testing.assert_array_equal(*found)
 
 
-def test_hysteresis_keeps_the_last_action_unless_another_is_better_by_tau():
+def test_hysteresis_keeps_the_last_action_unless_another_is_better_by_tau() -> None:
     policy = fresh("sac")
     log_pi = np.log(policy.probabilities(OBS))
     gain = log_pi[:, 1] - log_pi[:, 0]
@@ -99,7 +101,7 @@ def test_hysteresis_keeps_the_last_action_unless_another_is_better_by_tau():
     assert 0 < (np.abs(gain) >= tau).sum() < 16
 
 
-def test_hysteresis_compares_q_for_dqn_and_zero_changes_nothing_greedy():
+def test_hysteresis_compares_q_for_dqn_and_zero_changes_nothing_greedy() -> None:
     policy = fresh("dqn")
     prev = {PREVIOUS_ACTION: np.arange(16) % 2}
     plain, _ = policy.predict(OBS, prev, deterministic=True)
@@ -110,7 +112,7 @@ def test_hysteresis_compares_q_for_dqn_and_zero_changes_nothing_greedy():
     np.testing.assert_array_equal(frozen, prev[PREVIOUS_ACTION])
 
 
-def test_repeating_policy_holds_its_action_for_the_chosen_time():
+def test_repeating_policy_holds_its_action_for_the_chosen_time() -> None:
     policy = fresh("dqn-repeat")
     last = policy.params[-1]
     last["w"][:] = 0
@@ -128,7 +130,7 @@ def test_repeating_policy_holds_its_action_for_the_chosen_time():
     np.testing.assert_allclose(policy.probabilities(OBS[0]), [1, 0])
 
 
-def test_one_fixed_duration_is_held_too():
+def test_one_fixed_duration_is_held_too() -> None:
     policy = fresh("sac", repeats=(3,))
     policy.seed(0)
     actions, state = [], None
@@ -141,7 +143,7 @@ def test_one_fixed_duration_is_held_too():
 
 
 @pytest.mark.parametrize("method", ["dqn", "sac", "nsac", "ndqn", "dqn-repeat"])
-def test_saved_policy_acts_alike(method, tmp_path):
+def test_saved_policy_acts_alike(method: str, tmp_path: Path) -> None:
     policy = fresh(method)
     policy.save(tmp_path / "p.safetensors")
     loaded = Policy.load(tmp_path / "p.safetensors")
@@ -153,14 +155,14 @@ def test_saved_policy_acts_alike(method, tmp_path):
     )
 
 
-def test_filtered_policy_and_core_are_saved_too(tmp_path):
+def test_filtered_policy_and_core_are_saved_too(tmp_path: Path) -> None:
     fresh().core().with_hysteresis(0.5).save(tmp_path / "p.safetensors")
     loaded = Policy.load(tmp_path / "p.safetensors")
     assert loaded.hysteresis == 0.5
     assert not loaded.nested
 
 
-def test_mode_of_a_dial_is_saved_too(tmp_path):
+def test_mode_of_a_dial_is_saved_too(tmp_path: Path) -> None:
     for policy in fresh("dial-dqn").modes():
         policy.save(tmp_path / "p.safetensors")
         loaded = Policy.load(tmp_path / "p.safetensors")
@@ -168,7 +170,7 @@ def test_mode_of_a_dial_is_saved_too(tmp_path):
     assert "its critics begin" in policy.mode
 
 
-def test_first_action_of_the_space_is_added():
+def test_first_action_of_the_space_is_added() -> None:
     class Offset(probes.Probe):
         action_space = gym.spaces.Discrete(2, start=7)
 
@@ -179,25 +181,25 @@ def test_first_action_of_the_space_is_added():
 
 
 @pytest.mark.parametrize("shape", [(3,), (16, 3), (2, 2, 4), ()])
-def test_observation_of_another_shape_is_refused(shape):
+def test_observation_of_another_shape_is_refused(shape: Any) -> None:
     with pytest.raises(InputError, match=r"shape .* trained on CartPole-v1 with shape \(4,\)"):
         fresh("sac").predict(np.zeros(shape))
 
 
 @pytest.mark.parametrize("prev", [-2, 2])
-def test_previous_action_outside_the_space_is_refused(prev):
+def test_previous_action_outside_the_space_is_refused(prev: int) -> None:
     with pytest.raises(InputError, match="0 to 1, or -1"):
         fresh().inertia(OBS, prev)
 
 
-def test_hysteresis_that_makes_no_sense_is_refused():
+def test_hysteresis_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(InputError, match="0 or more"):
         fresh("sac").with_hysteresis(-1)
     with pytest.raises(InputError, match="holds its actions by itself"):
         fresh("dqn-repeat").with_hysteresis(1)
 
 
-def test_files_that_are_no_policy_are_refused(tmp_path):
+def test_files_that_are_no_policy_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.safetensors"
     with pytest.raises(InputError, match="there is no file"):
         Policy.load(path)
@@ -220,7 +222,7 @@ def test_files_that_are_no_policy_are_refused(tmp_path):
         Policy.load(path)
 
 
-def test_file_of_other_shapes_is_refused(tmp_path):
+def test_file_of_other_shapes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.safetensors"
     policy = fresh("sac")
     policy.params[0]["w"] = policy.params[0]["w"][:, :5]
@@ -229,7 +231,7 @@ def test_file_of_other_shapes_is_refused(tmp_path):
         Policy.load(path)
 
 
-def test_stable_baselines_own_evaluation_runs_it_unchanged():
+def test_stable_baselines_own_evaluation_runs_it_unchanged() -> None:
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.evaluation import evaluate_policy
 

@@ -4,6 +4,7 @@ import itertools
 import os
 from collections import deque
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -137,8 +138,16 @@ class Naive:
     steps=st.integers(0, 150),
 )
 def test_every_whole_transition_comes_back_as_it_was(
-    seed, capacity, image, envs, kinds, end, hold, still, steps
-):
+    seed: int,
+    capacity: Any,
+    image: Any,
+    envs: Any,
+    kinds: Any,
+    end: Any,
+    hold: Any,
+    still: Any,
+    steps: Any,
+) -> None:
     replay = FrameReplay(capacity, image, ACTIONS)
     naive, game = Naive(replay), Game(seed, envs, image, kinds, end, hold, still)
     for step in range(steps):
@@ -154,7 +163,7 @@ def test_every_whole_transition_comes_back_as_it_was(
     assert bool(len(replay)) == bool(game.number)
 
 
-def test_frames_may_wrap_around_many_times_within_one_round_of_transitions():
+def test_frames_may_wrap_around_many_times_within_one_round_of_transitions() -> None:
     replay = FrameReplay(400, (4, 2, 8), ACTIONS)  # 473 frames
     naive, game = Naive(replay), Game(0, 2, (4, 2, 8), kinds=2_000, end=1.0, still=0)
     for step in range(500):
@@ -165,7 +174,7 @@ def test_frames_may_wrap_around_many_times_within_one_round_of_transitions():
     assert len(replay) < 200
 
 
-def test_a_batch_is_stored_like_its_rows_one_by_one():
+def test_a_batch_is_stored_like_its_rows_one_by_one() -> None:
     one, many = FrameReplay(30, (3, 5, 4), ACTIONS), FrameReplay(30, (3, 5, 4), ACTIONS)
     naive, game, same = Naive(one), Game(1, 4, (3, 5, 4), hold=3), Game(1, 4, (3, 5, 4), hold=3)
     for _ in range(200):
@@ -200,7 +209,7 @@ def play(replay, start, episodes, length):
             replay.add(Transition(*row))
 
 
-def test_each_frame_is_stored_once():
+def test_each_frame_is_stored_once() -> None:
     replay = FrameReplay(1_000, (4, 3, 3), ACTIONS)
     play(replay, 0, 10, 50)
     assert replay._ring.counts[WRITTEN] == 10 * 51  # 50 steps and the first picture
@@ -218,7 +227,7 @@ def test_each_frame_is_stored_once():
         ("00a 0ab abc", 4),  # a padded start
     ],
 )
-def test_only_new_frames_are_stored(stacks, stored):
+def test_only_new_frames_are_stored(stacks: str, stored: int) -> None:
     replay = FrameReplay(100, (3, 2, 2), ACTIONS)
     seen = [np.repeat(np.frombuffer(s.encode(), np.uint8), 4)[None] for s in stacks.split()]
     for obs, after in itertools.pairwise(seen):
@@ -227,7 +236,7 @@ def test_only_new_frames_are_stored(stacks, stored):
     np.testing.assert_array_equal(everything(replay).next_obs, np.concatenate(seen[1:]))
 
 
-def test_a_full_ring_of_ordinary_play_keeps_its_whole_capacity():
+def test_a_full_ring_of_ordinary_play_keeps_its_whole_capacity() -> None:
     replay = FrameReplay(1_000, (4, 3, 3), ACTIONS)
     play(replay, 0, 40, 100)
     assert replay.added == 4_000
@@ -235,7 +244,7 @@ def test_a_full_ring_of_ordinary_play_keeps_its_whole_capacity():
     assert sorted(everything(replay).reward.tolist()) == list(range(3_000, 4_000))
 
 
-def test_a_still_picture_is_stored_again_before_it_grows_old():
+def test_a_still_picture_is_stored_again_before_it_grows_old() -> None:
     """One env stands still, another moves: without that, all of the first would go at once."""
     replay, image = FrameReplay(400, (2, 2, 2), ACTIONS), (2, 2, 2)
     still, stacks = np.zeros((1, 8), np.uint8), distinct(0, 2_000, image)
@@ -248,7 +257,7 @@ def test_a_still_picture_is_stored_again_before_it_grows_old():
     assert least == 400  # 441 frames; a moving env's 200 transitions need 200 of them
 
 
-def test_only_whole_transitions_are_drawn_and_all_alike():
+def test_only_whole_transitions_are_drawn_and_all_alike() -> None:
     replay = FrameReplay(200, (3, 5, 4), ACTIONS)
     fill(replay, Game(3, 3, (3, 5, 4), kinds=200, end=0.5, still=0), 200)
     assert 50 < len(replay) < 150  # frames were overwritten before transitions were
@@ -259,7 +268,7 @@ def test_only_whole_transitions_are_drawn_and_all_alike():
     assert stats.chisquare(counts).pvalue > 1e-3
 
 
-def test_draws_are_those_of_the_plain_replay():
+def test_draws_are_those_of_the_plain_replay() -> None:
     frames, plain = FrameReplay(50, (3, 5, 4), ACTIONS), TransitionReplay(50, 60, ACTIONS)
     game = Game(4, 3, (3, 5, 4), end=0.02)
     for _ in range(40):
@@ -274,7 +283,7 @@ def test_draws_are_those_of_the_plain_replay():
     assert frames.added == plain.added == 120
 
 
-def test_compiled_code_reads_bytes_and_numbers():
+def test_compiled_code_reads_bytes_and_numbers() -> None:
     replay = FrameReplay(4, (3, 5, 4), ACTIONS)
     obs, after = np.arange(60, dtype=np.uint8)[None], np.arange(196, 256, dtype=np.uint8)[None]
     replay.add(Transition(obs, [-1], [2], [1.5], [0.25], after))
@@ -296,7 +305,7 @@ def saved(replay, run: Path):
 
 @pytest.mark.parametrize("steps", [0, 5, 150])
 @pytest.mark.parametrize("mapped", [False, True])
-def test_restored_replay_goes_on_like_the_first(tmp_path, steps, mapped):
+def test_restored_replay_goes_on_like_the_first(tmp_path: Path, steps: int, mapped: bool) -> None:
     image = (3, 5, 4)
     one, two = (FrameReplay(200, image, ACTIONS, tmp_path if mapped else None) for _ in range(2))
     game, hers = (Game(6, 3, image, kinds=200, end=1.0, still=0) for _ in range(2))
@@ -319,7 +328,7 @@ def test_restored_replay_goes_on_like_the_first(tmp_path, steps, mapped):
         np.testing.assert_array_equal(array, two.state()[name], err_msg=name)
 
 
-def test_only_written_frames_are_saved(tmp_path):
+def test_only_written_frames_are_saved(tmp_path: Path) -> None:
     replay = FrameReplay(100_000, (4, 10, 10), ACTIONS)
     play(replay, 0, 1, 50)
     saved(replay, tmp_path)
@@ -363,7 +372,7 @@ def put(index, value):
         damage("counts", lambda a: a.reshape(3, 1)),
     ],
 )
-def test_damaged_state_is_refused(harm):
+def test_damaged_state_is_refused(harm: Any) -> None:
     replay = FrameReplay(60, (3, 5, 4), ACTIONS)
     fill(replay, Game(8, 2, (3, 5, 4), end=0.3), 50)
     parts = dict(replay.state())
@@ -372,7 +381,7 @@ def test_damaged_state_is_refused(harm):
         FrameReplay(60, (3, 5, 4), ACTIONS).restore(parts, replay.added, "the run")
 
 
-def test_states_of_other_replays_are_refused():
+def test_states_of_other_replays_are_refused() -> None:
     frames, plain = FrameReplay(60, (3, 5, 4), ACTIONS), TransitionReplay(60, 60, ACTIONS)
     fill(frames, Game(8, 2, (3, 5, 4)), 50)
     for replay, state in (
@@ -386,7 +395,7 @@ def test_states_of_other_replays_are_refused():
             replay.restore(state, frames.added)
 
 
-def test_damaged_and_foreign_files_are_refused(tmp_path):
+def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
     replay = FrameReplay(60, (3, 5, 4), ACTIONS)
     fill(replay, Game(8, 2, (3, 5, 4)), 50)
     saved(replay, tmp_path)
@@ -401,16 +410,16 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         Checkpoints(tmp_path).load()
 
 
-def test_a_million_atari_transitions_take_less_than_8_gb():
+def test_a_million_atari_transitions_take_less_than_8_gb() -> None:
     assert 7.1e9 < sum(bytes_needed(10**6, ATARI, ACTIONS)) < 8e9
 
 
-def test_bytes_needed_are_those_of_the_arrays():
+def test_bytes_needed_are_those_of_the_arrays() -> None:
     replay = FrameReplay(1_234, (3, 5, 4), ACTIONS)
     assert sum(bytes_needed(1_234, (3, 5, 4), ACTIONS)) == sum(a.nbytes for a in replay._ring)
 
 
-def test_a_memory_mapped_replay_is_the_same_and_leaves_nothing(tmp_path):
+def test_a_memory_mapped_replay_is_the_same_and_leaves_nothing(tmp_path: Path) -> None:
     folder, image = tmp_path / "on" / "disk", (3, 5, 4)
     mapped, plain = FrameReplay(60, image, ACTIONS, folder), FrameReplay(60, image, ACTIONS)
     assert not list(folder.iterdir())
@@ -420,7 +429,9 @@ def test_a_memory_mapped_replay_is_the_same_and_leaves_nothing(tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
-def test_what_does_not_fit_is_refused_before_training(tmp_path, monkeypatch):
+def test_what_does_not_fit_is_refused_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(machine, "free_memory", lambda: 4 * 10**9)
     with pytest.raises(
         InputError,
@@ -436,7 +447,9 @@ def test_what_does_not_fit_is_refused_before_training(tmp_path, monkeypatch):
         FrameReplay(10**6, ATARI, ACTIONS, tmp_path)
 
 
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write"):
         FrameReplay(10, (3, 5, 4), ACTIONS, tmp_path / "file" / "folder")
@@ -449,7 +462,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
         FrameReplay(10, (3, 5, 4), ACTIONS, tmp_path)
 
 
-def test_bad_input_is_refused():
+def test_bad_input_is_refused() -> None:
     with pytest.raises(InputError, match=r"0 transitions .* at least 1"):
         FrameReplay(0, ATARI, ACTIONS)
     with pytest.raises(InputError, match=r"images \(84, 84\)"):

@@ -1,4 +1,5 @@
 from collections import deque
+from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ def batch(start: int, n: int, obs_dim: int = 3) -> Transition:
 
 @settings(max_examples=60, deadline=None)  # the first call compiles
 @given(st.integers(1, 20), st.lists(st.integers(0, 20), max_size=12), st.integers(0, 2**32 - 1))
-def test_ring_keeps_the_newest_transitions_whole(capacity, sizes, seed):
+def test_ring_keeps_the_newest_transitions_whole(capacity: Any, sizes: Any, seed: int) -> None:
     replay, model, start = TransitionReplay(capacity, 3, ACTIONS), deque(maxlen=capacity), 0
     for n in sizes:
         n = min(n, capacity)
@@ -42,7 +43,7 @@ def test_ring_keeps_the_newest_transitions_whole(capacity, sizes, seed):
             np.testing.assert_array_equal(np.asarray(got)[i], np.asarray(value[0], got.dtype))
 
 
-def test_every_stored_transition_is_drawn_alike():
+def test_every_stored_transition_is_drawn_alike() -> None:
     replay = TransitionReplay(50, 1, ACTIONS)
     replay.add(batch(0, 10, 1))  # a fifth of the room
     words = np.zeros((100, 100, replay.words.shape[1]), np.int32)
@@ -52,7 +53,7 @@ def test_every_stored_transition_is_drawn_alike():
     assert abs(counts - 1000).max() < 150  # five standard deviations
 
 
-def test_same_generator_same_minibatches():
+def test_same_generator_same_minibatches() -> None:
     replay = TransitionReplay(100, 3, ACTIONS)
     replay.add(batch(0, 60))
     first, second = (np.zeros((3, 8, replay.words.shape[1]), np.int32) for _ in range(2))
@@ -61,7 +62,7 @@ def test_same_generator_same_minibatches():
     np.testing.assert_array_equal(first, second)
 
 
-def test_restored_ring_goes_on_like_the_first():
+def test_restored_ring_goes_on_like_the_first() -> None:
     one, two = TransitionReplay(8, 3, ACTIONS), TransitionReplay(8, 3, ACTIONS)
     one.add(batch(0, 5))
     one.add(batch(5, 6))

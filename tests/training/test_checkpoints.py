@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from policy_inertia import InputError
 from tests.support.runs import copy_of, resume
 
 
-def test_full_disk_loses_nothing_that_was_saved(finished, tmp_path, monkeypatch):
+def test_full_disk_loses_nothing_that_was_saved(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = copy_of(finished, tmp_path)
     pointer = (out / "latest.json").read_bytes()
 
@@ -26,7 +29,7 @@ def test_full_disk_loses_nothing_that_was_saved(finished, tmp_path, monkeypatch)
     assert json.loads((out / "result.json").read_text())["step"] == 2_600
 
 
-def test_damaged_checkpoints_are_refused(finished, tmp_path):
+def test_damaged_checkpoints_are_refused(finished: Path, tmp_path: Path) -> None:
     out = copy_of(finished, tmp_path)
     (folder,) = out.glob("checkpoint-*")
     for name, says in (
@@ -41,7 +44,7 @@ def test_damaged_checkpoints_are_refused(finished, tmp_path):
         (folder / name).write_bytes(whole)
 
 
-def test_newer_checkpoint_is_refused(finished, tmp_path):
+def test_newer_checkpoint_is_refused(finished: Path, tmp_path: Path) -> None:
     out = copy_of(finished, tmp_path)
     (path,) = out.glob("checkpoint-*/state.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 7}))
@@ -49,7 +52,7 @@ def test_newer_checkpoint_is_refused(finished, tmp_path):
         resume(out, steps=3_000)
 
 
-def test_checkpoint_cannot_run_code(finished, tmp_path):
+def test_checkpoint_cannot_run_code(finished: Path, tmp_path: Path) -> None:
     out = copy_of(finished, tmp_path)
     (folder,) = out.glob("checkpoint-*")
     with open(folder / "replay.npy", "wb") as file:

@@ -18,14 +18,14 @@ from tests.support import probes
 from tests.support.runs import SHORT, contents
 
 
-def test_same_seed_same_bits_and_another_seed_others(tmp_path):
+def test_same_seed_same_bits_and_another_seed_others(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         train("nsac", "CartPole-v1", tmp_path / name, seed=seed, **SHORT)
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
     assert contents(tmp_path / "a") != contents(tmp_path / "c")
 
 
-def test_run_folder_holds_what_it_should(tmp_path):
+def test_run_folder_holds_what_it_should(tmp_path: Path) -> None:
     out = tmp_path / "run"
     policy = train("nsac", "CartPole-v1", out, **SHORT)
     about = json.loads((out / "run.json").read_text())
@@ -56,7 +56,7 @@ def test_run_folder_holds_what_it_should(tmp_path):
     assert tensorboard_tags(out) >= expected | {"time/fps", "time/total_timesteps"}
 
 
-def test_dial_is_looked_at_in_three_places_and_calibrated_at_the_end(tmp_path):
+def test_dial_is_looked_at_in_three_places_and_calibrated_at_the_end(tmp_path: Path) -> None:
     policy = train("dial-dqn", "CartPole-v1", tmp_path / "r", **SHORT, calibration_episodes=2)
     last = json.loads((tmp_path / "r" / "metrics.jsonl").read_text().splitlines()[-1])
     places = [f"_at_{share}" for share in ("0", "0.1", "1")]
@@ -95,7 +95,7 @@ def command(out: Path, method: str) -> list[str]:
 
 
 @pytest.mark.parametrize("method", ["nsac", "dqn-repeat", "dial-sac"])
-def test_killed_run_ends_bit_for_bit_like_one_that_was_not(method, tmp_path):
+def test_killed_run_ends_bit_for_bit_like_one_that_was_not(method: str, tmp_path: Path) -> None:
     subprocess.run(command(tmp_path / "whole", method), check=True, capture_output=True)
     killed, kills, before = tmp_path / "killed", 0, 500
     for delay in (0.0, 0.03, 0.1):  # anywhere between two checkpoints, or inside one
@@ -120,7 +120,7 @@ def step_of(out: Path) -> int:
         return -1
 
 
-def test_finished_run_is_not_run_again_and_can_be_made_longer(tmp_path):
+def test_finished_run_is_not_run_again_and_can_be_made_longer(tmp_path: Path) -> None:
     train("sac", "CartPole-v1", tmp_path / "run", **SHORT)
     before = contents(tmp_path / "run")
     train("sac", "CartPole-v1", tmp_path / "run", resume=True, **SHORT)
@@ -130,7 +130,7 @@ def test_finished_run_is_not_run_again_and_can_be_made_longer(tmp_path):
     assert contents(tmp_path / "run") == contents(tmp_path / "long")
 
 
-def test_env_that_cannot_be_restored_is_said_and_the_run_goes_on(tmp_path):
+def test_env_that_cannot_be_restored_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
     config = settings("sac", "Lottery", **SHORT, checkpoint_seconds=0)
     said = []
     run(config, tmp_path / "r", probes.Lottery, warn=said.append)
@@ -141,7 +141,7 @@ def test_env_that_cannot_be_restored_is_said_and_the_run_goes_on(tmp_path):
     assert json.loads((tmp_path / "r" / "result.json").read_text())["step"] == 2_504
 
 
-def test_other_versions_are_said_when_a_run_goes_on(tmp_path):
+def test_other_versions_are_said_when_a_run_goes_on(tmp_path: Path) -> None:
     config = settings("sac", "CartPole-v1", **SHORT)
     run(config, tmp_path / "r")
     path = tmp_path / "r" / "run.json"
@@ -152,25 +152,25 @@ def test_other_versions_are_said_when_a_run_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize("where", ["reward", "observation"])
-def test_nan_from_the_env_ends_the_run_and_keeps_the_checkpoint(where, tmp_path):
+def test_nan_from_the_env_ends_the_run_and_keeps_the_checkpoint(where: str, tmp_path: Path) -> None:
     config = settings("sac", "Broken", **SHORT, checkpoint_seconds=0)
     with pytest.raises(InputError, match=f"NaN {where}"):
         run(config, tmp_path / "r", lambda: probes.Broken(where))
 
 
-def test_divergence_is_said(tmp_path):
+def test_divergence_is_said(tmp_path: Path) -> None:
     config = settings("sac", "Probe", **SHORT, learning_rate=1e30)
     with pytest.raises(InputError, match=r"training diverged before step .* learning rate"):
         run(config, tmp_path / "r", probes.Probe)
 
 
-def test_bad_env_leaves_no_folder_behind(tmp_path):
+def test_bad_env_leaves_no_folder_behind(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Discrete"):
         train("sac", "Pendulum-v1", tmp_path / "r")
     assert not (tmp_path / "r").exists()
 
 
-def test_env_is_made_with_its_arguments_in_training_and_in_evaluation(tmp_path):
+def test_env_is_made_with_its_arguments_in_training_and_in_evaluation(tmp_path: Path) -> None:
     policy = train(
         "dqn",
         "tests.support.registered:Wage-v0",

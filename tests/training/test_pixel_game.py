@@ -33,11 +33,11 @@ def jitter(env: Catch, t: int) -> int:
     return 2 * (t % 2) if chosen == 1 else chosen
 
 
-def test_gymnasiums_checker_has_nothing_to_say():
+def test_gymnasiums_checker_has_nothing_to_say() -> None:
     check_env(gym.make("tests.support.registered:Catch-v0", render_mode="rgb_array").unwrapped)
 
 
-def test_an_episode_is_its_seeds_and_actions():
+def test_an_episode_is_its_seeds_and_actions() -> None:
     actions = np.random.default_rng(0).integers(0, 3, 100)
 
     def same(env, t):
@@ -53,7 +53,7 @@ def test_an_episode_is_its_seeds_and_actions():
     assert not np.array_equal(other[0][0], one[0][0])
 
 
-def test_screens_are_stacked_newest_last_and_blank_before_the_first():
+def test_screens_are_stacked_newest_last_and_blank_before_the_first() -> None:
     seen, _, _ = play(follow, 3)
     assert seen.shape[1:] == (4, SIZE, SIZE)
     assert not seen[0, :3].any()
@@ -62,7 +62,7 @@ def test_screens_are_stacked_newest_last_and_blank_before_the_first():
         np.testing.assert_array_equal(seen[t, :3], seen[t - 1, 1:])
 
 
-def test_the_screen_shows_ball_paddle_and_balls_to_come():
+def test_the_screen_shows_ball_paddle_and_balls_to_come() -> None:
     env = Catch()
     obs, _ = env.reset(seed=0)
     obs, *_ = env.step(1)
@@ -79,7 +79,7 @@ def test_the_screen_shows_ball_paddle_and_balls_to_come():
     assert not obs[-1, 0, 12 : env.x].any()
 
 
-def test_following_the_ball_pays_idling_does_not_and_jitter_costs_nothing():
+def test_following_the_ball_pays_idling_does_not_and_jitter_costs_nothing() -> None:
     def idle(env, t):
         return 1
 
@@ -95,7 +95,7 @@ def test_following_the_ball_pays_idling_does_not_and_jitter_costs_nothing():
 
 
 @pytest.mark.parametrize("steps", [0, 30, 100])
-def test_it_is_restored_by_taking_its_actions_again(steps):
+def test_it_is_restored_by_taking_its_actions_again(steps: int) -> None:
     one, two = (Envs(Catch, 3, lambda i, k: episode_seed(0, i, k)) for _ in range(2))
     rng = np.random.default_rng(0)
     for _ in range(steps):

@@ -1,6 +1,8 @@
 """Pixel tasks from training to an ONNX file; the networks' own tests are in test_convolution."""
 
 import dataclasses
+from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -32,7 +34,7 @@ SLOW = [pytest.param(m, marks=pytest.mark.slow) for m in METHODS if m not in QUI
 
 
 @pytest.mark.parametrize("method", [*QUICK, *SLOW])
-def test_every_method_trains_and_its_file_acts_the_same(method, tmp_path):
+def test_every_method_trains_and_its_file_acts_the_same(method: Any, tmp_path: Path) -> None:
     policy = train(method, Catch, tmp_path, **small(method))
     loaded = Policy.load(tmp_path)
     obs = np.random.default_rng(0).integers(0, 256, (5, 4, 84, 84), dtype=np.uint8)
@@ -46,39 +48,43 @@ def test_every_method_trains_and_its_file_acts_the_same(method, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["dqn", "nsac", "dial-dqn"])
-def test_exported_file_is_the_policy(method, tmp_path):
+def test_exported_file_is_the_policy(method: str, tmp_path: Path) -> None:
     policy = train(method, Catch, tmp_path / "run", **small(method))
     told = export(policy, tmp_path / "policy.onnx")
     assert told.difference < 1e-5
 
 
 @pytest.mark.parametrize("method", ["nsac", "dqn-repeat"])
-def test_stopped_run_ends_bit_for_bit_like_one_that_was_not(method, tmp_path):
+def test_stopped_run_ends_bit_for_bit_like_one_that_was_not(method: str, tmp_path: Path) -> None:
     train(method, Catch, tmp_path / "whole", **small(method))
     train(method, Catch, tmp_path / "cut", **{**small(method), "steps": 24})
     train(method, Catch, tmp_path / "cut", resume=True, **small(method))
     assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
 
 
-def test_frames_in_a_file_change_nothing(tmp_path):
+def test_frames_in_a_file_change_nothing(tmp_path: Path) -> None:
     train("dqn", Catch, tmp_path / "memory", **small("dqn"))
     frames = {"memory_map": str(tmp_path / "frames")}
     train("dqn", Catch, tmp_path / "file", **small("dqn"), **frames)
     assert contents(tmp_path / "memory") == contents(tmp_path / "file")
 
 
-def test_replay_too_large_for_the_machine_is_refused_before_anything_is_made(tmp_path):
+def test_replay_too_large_for_the_machine_is_refused_before_anything_is_made(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(InputError, match=r"GB of memory and .* GB are free: give a smaller"):
         train("dqn", Catch, tmp_path / "run", buffer_size=10**9)
     assert not (tmp_path / "run").exists()
 
 
-def test_memory_map_without_pixels_is_refused(tmp_path):
+def test_memory_map_without_pixels_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="stored without frames"):
         Session(settings("dqn", "CartPole-v1", memory_map=str(tmp_path)), "CartPole-v1")
 
 
-def test_controller_is_asked_piece_by_piece_and_says_the_same(tmp_path, monkeypatch):
+def test_controller_is_asked_piece_by_piece_and_says_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     policy = train("nsac", Catch, tmp_path, **small("nsac"))
     whole = evaluate(policy, Catch, 3, seed=1)
     monkeypatch.setattr("policy_inertia.evaluation.evaluate.MOST_NUMBERS", 100_000)
@@ -98,7 +104,7 @@ def spaces_of(shape, dtype=np.uint8):
     ("shape", "image"),
     [((4, 84, 84), (4, 84, 84)), ((84, 90, 3), (3, 84, 90)), ((36, 40, 1), (1, 36, 40))],
 )
-def test_images_are_bytes_with_their_channels_first(shape, image):
+def test_images_are_bytes_with_their_channels_first(shape: Any, image: Any) -> None:
     spaces = spaces_of(shape)
     obs = np.random.default_rng(0).integers(0, 256, (2, *shape), dtype=np.uint8)
     encoded = spaces.encode(obs)
@@ -111,12 +117,12 @@ def test_images_are_bytes_with_their_channels_first(shape, image):
 
 
 @pytest.mark.parametrize("shape", [(84, 84), (4, 20, 84), (40, 3, 40), (20, 84, 84), (4, 4, 4)])
-def test_bytes_that_are_no_images_for_the_convolutions_are_a_vector(shape):
+def test_bytes_that_are_no_images_for_the_convolutions_are_a_vector(shape: Any) -> None:
     assert spaces_of(shape).spec.image is None
     assert spaces_of((4, 84, 84), np.float32).spec.image is None
 
 
-def test_papers_column_for_atari():
+def test_papers_column_for_atari() -> None:
     nsac = settings("nsac", "policy_inertia/Qbert-v0")
     assert (nsac.buffer_size, nsac.batch_size, nsac.gamma) == (10**6, 64, 0.99)
     outer = dataclasses.asdict(nsac.config)
@@ -150,7 +156,7 @@ RANDOM = -1.2  # the return of random actions; standing still has -1.5, followin
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", LEARNING)
-def test_pixel_game_is_learned(method, tmp_path):
+def test_pixel_game_is_learned(method: Any, tmp_path: Path) -> None:
     policy = train(
         method,
         Catch,

@@ -1,5 +1,7 @@
 """What a session learns and how it counts; runs on disk are in test_training."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -22,18 +24,18 @@ def learn(method: str, env, steps: int, **changes) -> Policy:
 # probe environments: each can be solved by one thing only ---------------------------------------
 
 
-def test_inertia_is_high_where_repeating_is_optimal():
+def test_inertia_is_high_where_repeating_is_optimal() -> None:
     policy = learn("nsac", probes.Repeat, 6_000, **NESTED)
     assert policy.inertia(np.zeros((2, 1)), [0, 1]).min() > 0.9
     assert evaluate(policy, probes.Repeat, 20).summary()["oscillation_ratio"] < 0.05
 
 
-def test_inertia_is_low_where_switching_is_optimal():
+def test_inertia_is_low_where_switching_is_optimal() -> None:
     policy = learn("nsac", probes.Switch, 6_000, **NESTED)
     assert policy.inertia(np.zeros((2, 1)), [0, 1]).max() < 0.1
 
 
-def test_inertia_depends_on_the_state_where_both_are_needed():
+def test_inertia_depends_on_the_state_where_both_are_needed() -> None:
     policy = learn("nsac", probes.Both, 8_000, **NESTED)
     lights = np.array([[1.0], [1.0], [-1.0], [-1.0]])
     mu = policy.inertia(lights, [0, 1, 0, 1])
@@ -42,7 +44,7 @@ def test_inertia_depends_on_the_state_where_both_are_needed():
 
 
 @pytest.mark.parametrize(("env", "worth"), [(probes.TimeLimit, 2.0), (probes.Death, 1.0)])
-def test_values_go_on_through_a_time_limit_and_end_at_death(env, worth):
+def test_values_go_on_through_a_time_limit_and_end_at_death(env: Any, worth: float) -> None:
     policy = learn(
         "dqn", env, 4_000, gamma=0.5, learning_rate=3e-3, target_period=20, epsilon_decay=1e-3
     )
@@ -60,12 +62,12 @@ def test_values_go_on_through_a_time_limit_and_end_at_death(env, worth):
         ("dqn-repeat", {"learning_rate": 3e-3, "target_period": 20, "epsilon_decay": 1e-3}),
     ],
 )
-def test_delayed_reward_is_found(method, changes):
+def test_delayed_reward_is_found(method: str, changes: Any) -> None:
     policy = learn(method, probes.Delayed, 4_000, **changes)
     assert evaluate(policy, probes.Delayed, 20, deterministic=True).summary()["return"] == 1
 
 
-def test_penalty_teaches_not_to_switch_and_is_not_part_of_evaluation():
+def test_penalty_teaches_not_to_switch_and_is_not_part_of_evaluation() -> None:
     policy = learn("sac", probes.Probe, 3_000, penalty=0.5, **FAST, temperature=0.01)
     figures = evaluate(policy, probes.Probe, 20, deterministic=True).summary()
     assert figures["oscillation_ratio"] == 0
@@ -76,7 +78,7 @@ def test_penalty_teaches_not_to_switch_and_is_not_part_of_evaluation():
 
 
 @pytest.mark.parametrize("method", ["sac", "nsac"])
-def test_one_env_and_eight_count_steps_and_updates_alike(method):
+def test_one_env_and_eight_count_steps_and_updates_alike(method: str) -> None:
     counts = []
     for envs in (1, 8):
         session = Session(settings(method, "CartPole-v1", envs=envs), "CartPole-v1")
@@ -86,7 +88,7 @@ def test_one_env_and_eight_count_steps_and_updates_alike(method):
     assert counts[0] == counts[1] == (1_200, 1_200, 100)
 
 
-def test_repetition_counts_primitive_steps_and_updates_by_transitions():
+def test_repetition_counts_primitive_steps_and_updates_by_transitions() -> None:
     session = Session(settings("sac-repeat", "CartPole-v1", learning_starts=100), "CartPole-v1")
     while session.step < 1_600:
         session.advance()
@@ -97,7 +99,7 @@ def test_repetition_counts_primitive_steps_and_updates_by_transitions():
         assert np.isclose(session.replay.state()["discount"], 0.99**k).any()
 
 
-def test_epsilon_follows_the_updates():
+def test_epsilon_follows_the_updates() -> None:
     session = Session(
         settings("ndqn", "CartPole-v1", learning_starts=0, core={"epsilon_decay": 1e-3}),
         "CartPole-v1",

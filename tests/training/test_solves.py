@@ -1,5 +1,7 @@
 """Minutes of training: do the methods solve a task at all? `make test-slow` runs it."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,7 +13,7 @@ SEEDS = 5
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_dqn_sac_and_nsac_solve_cartpole(tmp_path):
+def test_dqn_sac_and_nsac_solve_cartpole(tmp_path: Path) -> None:
     """Gymnasium calls 475 of 500 solved; the gate is the lower end of an interval over seeds."""
     found = compare(["dqn", "sac", "nsac"], "CartPole-v1", SEEDS, tmp_path / "c", steps=100_000)
     assert not found.failed
@@ -63,7 +65,7 @@ class Chance:
 
 @pytest.mark.slow
 @pytest.mark.timeout(14_400)
-def test_dqn_is_better_than_chance_on_qbert_after_a_short_run(tmp_path):
+def test_dqn_is_better_than_chance_on_qbert_after_a_short_run(tmp_path: Path) -> None:
     """Whole games and raw scores; an hour on one core. Over seeds, and over games for chance."""
     pytest.importorskip("ale_py")
     found = compare(["dqn"], QBERT, SEEDS, tmp_path / "q", **HURRIED)

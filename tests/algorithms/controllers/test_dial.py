@@ -1,3 +1,6 @@
+from pathlib import Path
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -84,7 +87,9 @@ def by_hand(config, state, batch, core_action, before):
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("kind", [GateConfig, DialConfig])
 @pytest.mark.parametrize(("price", "refund"), [(None, None), (None, 0.15), (0.7, None)])
-def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(core, kind, price, refund):
+def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(
+    core: Any, kind: Any, price: Any, refund: Any
+) -> None:
     config = kind(core, price=price, refund=refund, largest=2.0, huber=0.8, **SMALL)
     algorithm = config.build(SPEC)
     state = algorithm.init(np.random.default_rng(1))
@@ -108,7 +113,7 @@ def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(core, kin
         assert float(algorithm.largest_price(algorithm.acting(state))) == pytest.approx(2 * reward)
 
 
-def test_refund_is_paid_as_far_as_steps_earn_anything():
+def test_refund_is_paid_as_far_as_steps_earn_anything() -> None:
     """A reward at the end alone, one at each step, steps that cost, and before any reward."""
     typical = np.float32([0.0, 0.8, -1.0, 0.0])
     found = prices.earning(typical, np.float32([5.0, 1.0, 1.0, 0.0]))
@@ -119,7 +124,7 @@ def test_refund_is_paid_as_far_as_steps_earn_anything():
     ("task", "low", "high"),
     [("Intersection", 0, 0), ("TwoWay", 0.7, 1), ("Merge", 0.7, 1), ("LaneChange", 0.7, 1)],
 )
-def test_typical_reward_tells_arriving_from_staying_alive(task, low, high):
+def test_typical_reward_tells_arriving_from_staying_alive(task: str, low: float, high: int) -> None:
     env = f"policy_inertia/{task}-v0"
     session = Session(settings("dial-dqn", env, envs=16, learning_starts=200), env)
     while session.step < 1_000:
@@ -128,7 +133,7 @@ def test_typical_reward_tells_arriving_from_staying_alive(task, low, high):
     assert low <= float(prices.earning(scale.typical, scale.largest)) <= high
 
 
-def test_gate_begins_as_its_core_or_with_what_its_critics_call_best():
+def test_gate_begins_as_its_core_or_with_what_its_critics_call_best() -> None:
     batch = minibatch(64)
     none = np.full(64, -1)
     algorithm = GateConfig(CORES[1]).build(SPEC)
@@ -145,7 +150,9 @@ def test_gate_begins_as_its_core_or_with_what_its_critics_call_best():
 
 
 @pytest.mark.parametrize("kind", [GateConfig, DialConfig])
-def test_dial_at_price_zero_learns_what_the_unpriced_outer_half_learns(kind, monkeypatch):
+def test_dial_at_price_zero_learns_what_the_unpriced_outer_half_learns(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With every price drawn as 0 the dial's update is the one without prices."""
     monkeypatch.setattr(prices, "draw", lambda u, xp=jnp: xp.zeros_like(u))
     free = kind(CORES[0], price=0.0, refund=0.3, **SMALL).build(SPEC)
@@ -178,7 +185,7 @@ def test_dial_at_price_zero_learns_what_the_unpriced_outer_half_learns(kind, mon
 
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("kind", [GateConfig, DialConfig])
-def test_host_and_device_act_alike_at_every_price(core, kind):
+def test_host_and_device_act_alike_at_every_price(core: Any, kind: Any) -> None:
     algorithm = kind(core).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     batch = minibatch(64)
@@ -193,7 +200,7 @@ def test_host_and_device_act_alike_at_every_price(core, kind):
 
 
 @pytest.mark.parametrize("core", CORES)
-def test_core_of_a_dial_is_the_one_that_its_seed_gives_alone(core):
+def test_core_of_a_dial_is_the_one_that_its_seed_gives_alone(core: Any) -> None:
     alone = core.build(SPEC)
     dial = DialConfig(core).build(SPEC)
     state, one = dial.init(np.random.default_rng(3)), alone.init(np.random.default_rng(3))
@@ -203,7 +210,7 @@ def test_core_of_a_dial_is_the_one_that_its_seed_gives_alone(core):
     equal(state.core, one)
 
 
-def test_training_gives_each_episode_a_price_and_some_to_the_core_alone():
+def test_training_gives_each_episode_a_price_and_some_to_the_core_alone() -> None:
     algorithm = DialConfig(CORES[0], core_share=0.25, noise=0.1).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     params = jax.tree.map(np.asarray, at_price(algorithm, params, 2.0, np.zeros(8)))
@@ -229,12 +236,12 @@ def test_training_gives_each_episode_a_price_and_some_to_the_core_alone():
         ({"noise": -0.1}, "noise is -0.1"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(setting, says):
+def test_settings_that_make_no_sense_are_refused(setting: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         DialConfig(SACConfig(), **setting)
 
 
-def test_preset_of_a_base_class_holds_for_every_priced_controller():
+def test_preset_of_a_base_class_holds_for_every_priced_controller() -> None:
     for method in ("dial-dqn", "gate-sac"):
         assert settings(method, "CartPole-v1").config.target_rate == 0.02
 
@@ -257,7 +264,7 @@ def best(price: float) -> np.ndarray:
     return lights.solve(price).argmax(-1)
 
 
-def test_best_policies_of_the_small_mdp_differ_from_price_to_price():
+def test_best_policies_of_the_small_mdp_differ_from_price_to_price() -> None:
     """So that coming within 2% at each of them means something."""
     found = [round(lights.switching(best(price)), 9) for price in PRICES]
     assert found == sorted(found, reverse=True)
@@ -268,7 +275,9 @@ def test_best_policies_of_the_small_mdp_differ_from_price_to_price():
 
 
 @pytest.mark.parametrize("method", ["gate-dqn", "dial-dqn"])
-def test_dial_comes_within_2_percent_of_the_exact_trade_off_curve(method, tmp_path):
+def test_dial_comes_within_2_percent_of_the_exact_trade_off_curve(
+    method: str, tmp_path: Path
+) -> None:
     """Priced values of what was learned, computed exactly, against dynamic programming.
 
     The best priced policies of this MDP repeat or take the best unpriced action, so the gate can

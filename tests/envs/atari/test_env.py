@@ -1,4 +1,5 @@
 import threading
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -26,11 +27,11 @@ def drive(envs: Envs, steps: int, seed: int = 0):
     return [envs.step(actions[t, : envs.n]) for t in range(steps)]
 
 
-def test_gymnasiums_checker_has_nothing_to_say():
+def test_gymnasiums_checker_has_nothing_to_say() -> None:
     check_env(make_env(QBERT, {"render_mode": "rgb_array"}).unwrapped)
 
 
-def test_batches_are_ours_in_one_thread_and_leave_resets_to_the_caller():
+def test_batches_are_ours_in_one_thread_and_leave_resets_to_the_caller() -> None:
     before = threading.active_count(), dict(VectorEnv.metadata)
     vector, spaces = make_vector(QBERT, 3)
     assert isinstance(vector.unwrapped, GameVectorEnv)
@@ -46,7 +47,7 @@ def test_batches_are_ours_in_one_thread_and_leave_resets_to_the_caller():
     vector.close()
 
 
-def test_only_the_masked_envs_are_reset_and_the_others_stay_as_they_are():
+def test_only_the_masked_envs_are_reset_and_the_others_stay_as_they_are() -> None:
     vector, _ = make_vector(QBERT, 3)
     first, _ = vector.reset(seed=[5, 6, 7])
     for _ in range(20):
@@ -59,7 +60,7 @@ def test_only_the_masked_envs_are_reset_and_the_others_stay_as_they_are():
 
 
 @pytest.mark.parametrize("sticky", [0.0, 0.25])
-def test_an_episode_does_not_depend_on_the_envs_beside_it(sticky):
+def test_an_episode_does_not_depend_on_the_envs_beside_it(sticky: float) -> None:
     alone, together = (drive(envs_of(n, repeat_action_probability=sticky), 450) for n in (1, 3))
     ended = 0
     for a, b in zip(alone, together, strict=True):
@@ -70,7 +71,7 @@ def test_an_episode_does_not_depend_on_the_envs_beside_it(sticky):
 
 
 @pytest.mark.parametrize("sticky", [0.0, 0.25])
-def test_an_episode_does_not_depend_on_what_came_before(sticky):
+def test_an_episode_does_not_depend_on_what_came_before(sticky: float) -> None:
     fresh, used = (make_env(QBERT, {"repeat_action_probability": sticky}) for _ in range(2))
     used.reset(seed=1)
     done = False
@@ -92,7 +93,7 @@ def test_an_episode_does_not_depend_on_what_came_before(sticky):
     "options", [{}, {"repeat_action_probability": 0.25}, {"episodic_life": True}]
 )
 @pytest.mark.parametrize("steps", [130, 330])
-def test_envs_come_back_bit_for_bit(steps, options):
+def test_envs_come_back_bit_for_bit(steps: int, options: dict[str, Any]) -> None:
     one, two = envs_of(2, **options), envs_of(2, **options)
     drive(one, steps)
     assert two.restore(one.state())
@@ -107,7 +108,7 @@ def test_envs_come_back_bit_for_bit(steps, options):
 
 
 @pytest.mark.parametrize("options", [{}, {"episodic_life": True}, {"max_episode_steps": 150}])
-def test_a_single_env_is_a_batch_of_one(options):
+def test_a_single_env_is_a_batch_of_one(options: dict[str, Any]) -> None:
     single = make_env(QBERT, options)
     vector, _ = make_vector(QBERT, 2, options)
     seen, _ = vector.reset(seed=[1, 2])
@@ -133,7 +134,7 @@ def test_a_single_env_is_a_batch_of_one(options):
     assert ended >= (2 if options else 1)
 
 
-def test_a_lost_life_ends_an_episode_and_the_next_goes_on_in_the_same_game():
+def test_a_lost_life_ends_an_episode_and_the_next_goes_on_in_the_same_game() -> None:
     lives, whole = make_env(QBERT, {"episodic_life": True}), make_env(QBERT)
     _, before = whole.reset(seed=4)
     obs, _ = lives.reset(seed=4)
@@ -163,7 +164,7 @@ def test_a_lost_life_ends_an_episode_and_the_next_goes_on_in_the_same_game():
     assert lives.reset()[1]["lives"] == 4
 
 
-def test_a_seed_begins_a_new_game_even_where_the_old_one_could_go_on():
+def test_a_seed_begins_a_new_game_even_where_the_old_one_could_go_on() -> None:
     env = make_env(QBERT, {"episodic_life": True})
     first, _ = env.reset(seed=4)
     done = False
@@ -175,7 +176,7 @@ def test_a_seed_begins_a_new_game_even_where_the_old_one_could_go_on():
     assert info["lives"] == 4
 
 
-def test_envs_give_each_life_its_own_episode():
+def test_envs_give_each_life_its_own_episode() -> None:
     envs = envs_of(2, episodic_life=True)
     steps = drive(envs, 350)
     ended = np.sum([s.done for s in steps], axis=0)
@@ -187,21 +188,21 @@ def test_envs_give_each_life_its_own_episode():
     assert len(envs.actions[0]) == len(steps) - 1 - last
 
 
-def test_max_episode_steps_truncates_batches_too():
+def test_max_episode_steps_truncates_batches_too() -> None:
     vector, _ = make_vector(QBERT, 2, {"max_episode_steps": 5})
     vector.reset(seed=0)
     ends = [vector.step([0, 0])[3].tolist() for _ in range(5)]
     assert ends == [[False, False]] * 4 + [[True, True]]
 
 
-def test_large_seeds_count_and_resets_without_one_differ():
+def test_large_seeds_count_and_resets_without_one_differ() -> None:
     env = make_env(QBERT)
     starts = [env.reset(seed=s)[1]["episode_frame_number"] for s in (2**31 + 7, 7, 2**32 - 1)]
     assert starts[0] == starts[1]
     assert len({env.reset()[1]["episode_frame_number"] for _ in range(8)}) > 2
 
 
-def test_a_game_begins_with_up_to_29_idle_frames():
+def test_a_game_begins_with_up_to_29_idle_frames() -> None:
     env = make_env(QBERT)
     drawn = {env.reset(seed=s)[1]["episode_frame_number"] for s in range(40)}
     assert drawn < set(range(30))
@@ -210,7 +211,7 @@ def test_a_game_begins_with_up_to_29_idle_frames():
         assert make_env(QBERT, {"noop_max": most}).reset(seed=3)[1]["episode_frame_number"] == 0
 
 
-def test_steps_that_cannot_be_are_refused():
+def test_steps_that_cannot_be_are_refused() -> None:
     vector, _ = make_vector(QBERT, 2)
     with pytest.raises(gym.error.ResetNeeded, match="env 0 must be reset"):
         vector.step([0, 0])
@@ -233,14 +234,14 @@ class Anything:
         return np.array([len(observation) + 1]), state
 
 
-def test_an_episode_can_be_recorded_in_colour():
+def test_an_episode_can_be_recorded_in_colour() -> None:
     (recording,) = record(Anything(), QBERT, limit=12)
     assert recording.actions == ("NOOP", "FIRE", "UP", "RIGHT", "LEFT", "DOWN")
     assert len(recording.steps) == 12
     assert all(m.frame.startswith(b"\x89PNG") for m in recording.steps)
 
 
-def test_a_render_mode_is_one_that_there_is():
+def test_a_render_mode_is_one_that_there_is() -> None:
     with pytest.raises(InputError, match=r"no render_mode 'human'.*rgb_array"):
         GameEnv(render_mode="human")
     with pytest.raises(InputError, match="a batch is not drawn"):

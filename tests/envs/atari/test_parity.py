@@ -1,5 +1,7 @@
 """Our games against Gymnasium's AtariPreprocessing and FrameStackObservation, pixel by pixel."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,7 @@ def compare(ours, theirs, idle, steps: int, seed: int = 0) -> tuple[int, float]:
 
 
 @pytest.mark.parametrize("game", ALE)
-def test_a_game_is_gymnasiums_own(game):
+def test_a_game_is_gymnasiums_own(game: Any) -> None:
     ours = make_env(f"policy_inertia/{game}-v0", {"noop_max": 0})
     theirs, idle = original.make(ALE[game])
     assert ours.action_space == theirs.action_space
@@ -49,7 +51,7 @@ def test_a_game_is_gymnasiums_own(game):
 
 
 @pytest.mark.parametrize("game", ALE)
-def test_a_game_that_begins_with_idle_frames_is_gymnasiums_after_as_many(game):
+def test_a_game_that_begins_with_idle_frames_is_gymnasiums_after_as_many(game: Any) -> None:
     ended, _ = compare(make_env(f"policy_inertia/{game}-v0"), *original.make(ALE[game]), 800, 7)
     assert ended >= 1
 
@@ -58,25 +60,25 @@ def test_a_game_that_begins_with_idle_frames_is_gymnasiums_after_as_many(game):
     "options",
     [{"frameskip": 1}, {"frameskip": 2}, {"frameskip": 3}, {"stack": 1}, {"stack": 2}],
 )
-def test_other_skips_and_stacks(options):
+def test_other_skips_and_stacks(options: dict[str, Any]) -> None:
     ours = make_env("policy_inertia/Qbert-v0", options)
     assert compare(ours, *original.make("Qbert", **options), 700)[1] > 0
 
 
-def test_all_actions():
+def test_all_actions() -> None:
     ours = make_env("policy_inertia/Qbert-v0", {"full_action_space": True})
     theirs, idle = original.make("Qbert", full_action_space=True)
     assert ours.action_space.n == 18
     compare(ours, theirs, idle, 300)
 
 
-def test_a_time_limit_in_frames_truncates():
+def test_a_time_limit_in_frames_truncates() -> None:
     limit = {"max_num_frames_per_episode": 402}  # ALE's own counts the idle frames, too
     ours = make_env("policy_inertia/Qbert-v0", {"noop_max": 0} | limit)
     assert compare(ours, *original.make("Qbert", **limit), 300)[0] == 2
 
 
-def test_sticky_actions_are_ales_own_from_its_seed():
+def test_sticky_actions_are_ales_own_from_its_seed() -> None:
     ours = make_env("ALE/Qbert-v5", {"noop_max": 0})
     theirs, _ = original.make("Qbert", repeat_action_probability=0.25)
     rng = np.random.default_rng(0)
@@ -101,7 +103,7 @@ def test_sticky_actions_are_ales_own_from_its_seed():
     assert differs > 100  # so sticky actions were there
 
 
-def test_clipped_rewards_are_the_signs_of_the_scores():
+def test_clipped_rewards_are_the_signs_of_the_scores() -> None:
     clipped, _ = make_vector("policy_inertia/Qbert-v0", 2, {"reward_clipping": True})
     plain, _ = make_vector("policy_inertia/Qbert-v0", 2)
     rng, paid = np.random.default_rng(0), []
@@ -115,7 +117,7 @@ def test_clipped_rewards_are_the_signs_of_the_scores():
     assert scores.max() >= 25
 
 
-def test_the_rendered_screen_is_ales_own():
+def test_the_rendered_screen_is_ales_own() -> None:
     ours = make_env("policy_inertia/Qbert-v0", {"render_mode": "rgb_array"})
     theirs, idle = original.make("Qbert", render_mode="rgb_array")
     rng = np.random.default_rng(0)

@@ -1,5 +1,7 @@
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +13,7 @@ from policy_inertia.envs.making import make_env, make_vector
 from policy_inertia.errors import InputError
 
 
-def test_the_papers_games_are_tasks_and_every_rom_has_a_name():
+def test_the_papers_games_are_tasks_and_every_rom_has_a_name() -> None:
     assert {f"policy_inertia/{name}-v0" for name in PAPER} < set(TASKS)
     assert PAPER.items() < games().items()
     assert len(games()) == 104
@@ -21,7 +23,7 @@ def test_the_papers_games_are_tasks_and_every_rom_has_a_name():
 
 
 @pytest.mark.slow
-def test_every_game_can_be_played():
+def test_every_game_can_be_played() -> None:
     for name in games():
         env = make_env(f"policy_inertia/{name}-v0", {"render_mode": "rgb_array"})
         env.reset(seed=0)
@@ -31,7 +33,7 @@ def test_every_game_can_be_played():
         env.close()
 
 
-def test_an_id_of_ales_is_its_game_with_its_sticky_actions():
+def test_an_id_of_ales_is_its_game_with_its_sticky_actions() -> None:
     env = make_env("ALE/Jamesbond-v5")
     assert env.spec.id == "policy_inertia/JamesBond-v0"
     assert env.spec.kwargs["repeat_action_probability"] == 0.25
@@ -47,7 +49,7 @@ def test_an_id_of_ales_is_its_game_with_its_sticky_actions():
 @pytest.mark.parametrize(
     "env", ["policy_inertia/Qbert-v0", "policy_inertia/Pong-v0", "ALE/Pong-v5"]
 )
-def test_games_are_tested_by_their_scores_whatever_they_are_trained_by(env):
+def test_games_are_tested_by_their_scores_whatever_they_are_trained_by(env: str) -> None:
     tricks = {"reward_clipping": True, "episodic_life": True, "noop_max": 5}
     run = settings("dqn", env, env_kwargs=tricks)
     assert run.env_kwargs == tricks
@@ -77,13 +79,15 @@ def test_games_are_tested_by_their_scores_whatever_they_are_trained_by(env):
         ("policy_inertia/Pong-v0", {"game": "combat"}, "there is no game 'combat'"),
     ],
 )
-def test_what_cannot_be_played_is_refused_in_one_sentence(env, kwargs, says):
+def test_what_cannot_be_played_is_refused_in_one_sentence(
+    env: str, kwargs: dict[str, Any], says: str
+) -> None:
     with pytest.raises(InputError, match=says) as caught:
         make_vector(env, 2, kwargs)
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_or_spoilt_rom_is_said(tmp_path, monkeypatch):
+def test_a_missing_or_spoilt_rom_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALE_ROMS_DIR", str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match=r"ROM of qbert cannot be read.*install ale-py again"):
         GameEnv("qbert")
@@ -96,7 +100,7 @@ def test_a_missing_or_spoilt_rom_is_said(tmp_path, monkeypatch):
     assert "\n" not in str(caught.value)
 
 
-def test_an_old_ale_py_is_refused(monkeypatch):
+def test_an_old_ale_py_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     roms.library.cache_clear()
     with monkeypatch.context() as context:
         context.setattr(roms, "version", lambda name: "0.11.2")
@@ -118,7 +122,7 @@ for name in sys.argv[1:]:
 """
 
 
-def test_without_ale_py_it_is_said_what_to_install():
+def test_without_ale_py_it_is_said_what_to_install() -> None:
     names = ["policy_inertia/Qbert-v0", "ALE/Pong-v5", "policy_inertia/Pong-v0"]
     told = subprocess.run(
         [sys.executable, "-c", WITHOUT, *names], capture_output=True, text=True, check=True
