@@ -39,7 +39,7 @@ def test_foreign_zip_is_exported(run: Run, tmp_path: Path, sb3_model: Callable[.
     _, path = sb3_model("DQN", "CartPole-v1")
     code, text, _ = run("export", path, "--env", "CartPole-v1", "--out", tmp_path / "c.onnx")
     assert code == 0
-    assert "20 nodes" in text
+    assert "random inputs" in text
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,8 @@
-<<<<<<< HEAD
 """Our policies in the tools of Stable-Baselines3: recorder, evaluation and callbacks."""
-=======
-"""Our policies in Stable-Baselines3's own tools."""
->>>>>>> 43941e0 (Tests of cores and interop mirror the tree, annotated)
 
 from pathlib import Path
 from typing import Any
 
-<<<<<<< HEAD
-=======
-import gymnasium as gym
->>>>>>> 43941e0 (Tests of cores and interop mirror the tree, annotated)
 import numpy as np
 import pytest
 
@@ -18,7 +10,6 @@ from policy_inertia.smoothing.vec_smooth_actions import VecSmoothActions
 from tests.support.policies import fresh, with_mu
 
 
-<<<<<<< HEAD
 @pytest.mark.filterwarnings("ignore")  # moviepy and pygame warn about themselves
 def test_stable_baselines_records_a_video_of_our_policy(tmp_path: Path) -> None:
     import gymnasium as gym
@@ -32,20 +23,6 @@ def test_stable_baselines_records_a_video_of_our_policy(tmp_path: Path) -> None:
         action, state = policy.predict(obs, state, start)
         obs, _, start, _ = recorder.step(action)
     recorder.close()
-=======
-@pytest.mark.filterwarnings("ignore")  # moviepy and pygame warn about their own parts
-def test_stable_baselines_records_a_video_of_our_policy(tmp_path: Path) -> None:
-    from stable_baselines3.common.vec_env import DummyVecEnv, VecVideoRecorder
-
-    envs: Any = DummyVecEnv([lambda: gym.make("CartPole-v1", render_mode="rgb_array")])
-    envs = VecVideoRecorder(envs, str(tmp_path), lambda step: step == 0, video_length=20)
-    policy = fresh()
-    obs, state, start = envs.reset(), None, np.ones(1, bool)
-    for _ in range(21):
-        action, state = policy.predict(obs, state, start)
-        obs, _, start, _ = envs.step(action)
-    envs.close()
->>>>>>> 43941e0 (Tests of cores and interop mirror the tree, annotated)
     (video,) = tmp_path.glob("*.mp4")
     assert video.stat().st_size > 1000
 
@@ -54,24 +31,15 @@ def test_evaluate_policy_calls_back_with_our_policy() -> None:
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.evaluation import evaluate_policy
 
-<<<<<<< HEAD
     policy: Any = fresh("dqn")  # SB3 annotates the state as a tuple, and only passes it on
     actions = []
     mean, _ = evaluate_policy(
         policy,
-=======
-    actions = []
-    mean, _ = evaluate_policy(
-        fresh("dqn"),
->>>>>>> 43941e0 (Tests of cores and interop mirror the tree, annotated)
         make_vec_env("CartPole-v1", 2, seed=0),
         4,
         callback=lambda here, there: actions.append(here["actions"].copy()),
     )
-<<<<<<< HEAD
     assert isinstance(mean, float)
-=======
->>>>>>> 43941e0 (Tests of cores and interop mirror the tree, annotated)
     assert mean > 0
     assert len(actions) > 8
 
@@ -81,25 +49,13 @@ def test_eval_callback_evaluates_an_agent_inside_a_smoothed_env(tmp_path: Path) 
     from stable_baselines3.common.callbacks import EvalCallback
     from stable_baselines3.common.env_util import make_vec_env
 
-<<<<<<< HEAD
     vec = make_vec_env("CartPole-v1", 1, seed=0)
-=======
-    plain = make_vec_env("CartPole-v1", 1, seed=0)
->>>>>>> 43941e0 (Tests of cores and interop mirror the tree, annotated)
     smoothed = VecSmoothActions(make_vec_env("CartPole-v1", 1, seed=0), with_mu(fresh(), 60.0))
     callback = EvalCallback(
         smoothed, eval_freq=20, n_eval_episodes=2, log_path=str(tmp_path), verbose=0
     )
-<<<<<<< HEAD
     with pytest.warns(UserWarning, match="not of the same type"):  # only one of them is smoothed
         A2C("MlpPolicy", vec, device="cpu", seed=0).learn(40, callback=callback)
     returns = np.load(tmp_path / "evaluations.npz", allow_pickle=False)["results"]
     assert returns.shape == (2, 2)
     assert (returns <= 12).all()  # the pole falls if one action is held for ever
-=======
-    with pytest.warns(UserWarning, match="not of the same type"):  # only one env is smoothed
-        A2C("MlpPolicy", plain, device="cpu", seed=0).learn(40, callback=callback)
-    evaluations = np.load(tmp_path / "evaluations.npz", allow_pickle=False)
-    assert evaluations["results"].shape == (2, 2)
-    assert (evaluations["results"] <= 12).all()  # an action that never changes drops the pole
->>>>>>> 43941e0 (Tests of cores and interop mirror the tree, annotated)
