@@ -17,10 +17,10 @@ test: $(VENV)/.test lint  ## lint, types and the quick tests (those of the repor
 test-slow: $(VENV)/.test  ## minutes of training: do the methods solve CartPole?
 	$(BIN)/python -m pytest -s -m slow
 
-test-bounds: $(VENV)/.test  ## the Highway simulator with every index checked, in a cache of its own
+test-bounds: $(VENV)/.test  ## the Highway simulator with every index checked (it has its own cache)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.pytest_cache/numba-bounds \
-		$(BIN)/python -m pytest tests/envs/highway/test_bounds.py tests/envs/highway/test_env.py \
-		tests/envs/highway/test_rewards.py tests/envs/highway/simulator/test_scenes.py
+		$(BIN)/python -m pytest tests/envs/highway/test_env.py tests/envs/highway/tasks \
+		tests/envs/highway/simulator
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check

@@ -1,4 +1,4 @@
-"""Scenes made by hand: put vehicles where a test needs them."""
+"""Highway scenes made by hand: put vehicles where a test needs them."""
 
 from typing import Any
 
@@ -8,36 +8,39 @@ from policy_inertia.envs.highway import TASKS, configuration
 from policy_inertia.envs.highway.simulator import vehicles
 from policy_inertia.envs.highway.simulator.simulation import Simulation
 
+LEFT, IDLE, RIGHT, FASTER, SLOWER = range(5)
 
-def scene(task: str, config: dict[str, Any] | None = None, seed: int = 0) -> Simulation:
-    """One scene of the paper's task, begun."""
-    spec = TASKS[task]
-    simulation = Simulation(spec, configuration(spec, config), 1)
-    simulation.begin(np.ones(1, bool), [seed])
+
+def scenes(task: str, config: dict[str, Any] | None = None, n: int = 1) -> Simulation:
+    """Return `n` scenes with the paper's settings, begun with the seeds 0 to n - 1."""
+    simulation = Simulation(TASKS[task], configuration(TASKS[task], config), n)
+    simulation.begin(np.ones(n, bool), list(range(n)))
     return simulation
 
 
-def put(simulation: Simulation, i: int, x: float, y: float, heading: float, speed: float) -> None:
-    """Make entry `i` a new vehicle there; the ego keeps its targets."""
-    one = simulation.scenes[0]
-    target_speed = one["target_speed"][i]
-    network = simulation.tables.network
-    vehicles.place(simulation.scenes[0], network.lanes, i, x, y, heading, speed)
-    if i == one["ego"]:
-        one["target_speed"][i] = target_speed
-
-
-def alone(simulation: Simulation) -> Simulation:
-    """Take everybody but the ego off the road."""
-    one = simulation.scenes[0]
-    ego = int(one["ego"])
+def empty_scene(task: str, config: dict[str, Any] | None = None) -> Simulation:
+    """Return a scene with the ego alone."""
+    simulation = scenes(task, config)
+    scene = simulation.scenes[0]
+    ego = int(scene["ego"])
     if ego != 0:
-        vehicles.move_entry(simulation.scenes[0], ego, 0)
+        vehicles.move_entry(scene, ego, 0)
     simulation.scenes["vehicles"], simulation.scenes["obstacles"] = 1, 0
     simulation.scenes["ego"] = 0
     return simulation
 
 
+def put(simulation: Simulation, i: int, x: float, y: float, heading: float, speed: float) -> None:
+    """Make entry `i` a new vehicle at this position; the ego keeps its target speed."""
+    scene = simulation.scenes[0]
+    target_speed = scene["target_speed"][i]
+    lanes = simulation.tables.network.lanes
+    vehicles.place(scene, lanes, i, x, y, heading, speed)
+    if i == scene["ego"]:
+        scene["target_speed"][i] = target_speed
+
+
 def step(simulation: Simulation, action: int) -> Any:
+    """Take one action and return the outcome."""
     simulation.step(np.array([action]))
     return simulation.outcomes[0]

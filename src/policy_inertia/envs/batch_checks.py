@@ -1,4 +1,4 @@
-"""What our vector envs check of what they are given, the same for all of them."""
+"""Checks of the arguments that our vector envs take."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from policy_inertia.errors import InputError
 
 
 def reset_mask(options: dict[str, Any] | None, n: int) -> np.ndarray:
-    """Which of `n` envs `reset(options=...)` means: those in `reset_mask`, else all."""
+    """Return which of `n` envs to reset: those in `options["reset_mask"]`, or all."""
     mask = (options or {}).get("reset_mask")
     mask = np.ones(n, bool) if mask is None else np.asarray(mask)
     if mask.shape != (n,) or mask.dtype != np.bool_ or not mask.any():
-        raise InputError(f"reset_mask must be {n} booleans of which one is True, got {mask!r}")
+        raise InputError(
+            f"reset_mask must be {n} booleans, at least one of them True, got {mask!r}"
+        )
     return mask
 
 
 def seeds_of(seed: Any, n: int) -> list[int | None]:
-    """A seed for each env; from a single one, as Gymnasium counts, that one and those after it."""
+    """Return a seed for each env; a single seed is the first one's, and the others count up."""
     if seed is None:
         return [None] * n
     if isinstance(seed, int | np.integer):
@@ -34,7 +36,7 @@ def seeds_of(seed: Any, n: int) -> list[int | None]:
 
 
 def checked_actions(actions: np.ndarray, n: int, count: int) -> np.ndarray:
-    """Actions as compiled code takes them; it does not look whether they exist."""
+    """Return `n` actions from 0 to `count` - 1 as int64; compiled code does not check them."""
     if actions.shape != (n,) or actions.dtype.kind not in "iu":
         raise InputError(f"expected {n} actions as whole numbers, got {actions!r}")
     if actions.min() < 0 or actions.max() >= count:
@@ -43,7 +45,7 @@ def checked_actions(actions: np.ndarray, n: int, count: int) -> np.ndarray:
 
 
 def refuse_ended(running: np.ndarray) -> None:
-    """A step is for envs whose episode runs, all of them."""
+    """Raise `ResetNeeded` unless the episodes of all envs are running."""
     if not running.all():
         ended = int(np.flatnonzero(running == 0)[0])
         raise gym.error.ResetNeeded(

@@ -1,7 +1,8 @@
-"""Atari games over ale-py's own vector env; importing this registers them with Gymnasium.
+"""Atari games on ale-py's vector env. Importing this package registers them with Gymnasium.
 
-`gym.make("policy_inertia/Qbert-v0")` is one game, `gym.make_vec` of the same a batch. Without
-ale-py (GPL-2.0, hence an extra) the paper's four names are there and say what to install.
+`gym.make("policy_inertia/Qbert-v0")` makes one game, and `gym.make_vec` a batch of them. ale-py is
+an extra because its license is GPL-2.0. Without it only the paper's four games are registered, and
+making one raises an error that says what to install.
 """
 
 from policy_inertia.envs.atari.env import GameEnv, GameVectorEnv, register

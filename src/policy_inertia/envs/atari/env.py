@@ -1,4 +1,4 @@
-"""A game as a Gymnasium env: one, or a batch that ale-py steps."""
+"""Atari games as Gymnasium envs: one game, or a batch that ale-py steps."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from gymnasium.vector.utils import batch_space
 from policy_inertia.envs.atari.options import Options, options_from
 from policy_inertia.envs.atari.roms import games, library, rom_of, vector_class
 from policy_inertia.envs.batch_checks import checked_actions, refuse_ended, reset_mask, seeds_of
+from policy_inertia.envs.registry import env_id
 from policy_inertia.errors import InputError, nearest
 
 INFO = ("lives", "episode_frame_number")
-SEEDS = 2**31  # as many as ale-py has
-RATE = 60  # frames in a second
+SEEDS = 2**31  # ale-py's seeds are below this
+FRAMES_PER_SECOND = 60
 
 
 def _make(game: str, num_envs: int, options: Options, **preprocessing: Any) -> Any:
-    """ale-py's own batch. It resets an ended game in its next step; ours is reset before that."""
+    """Return ale-py's batch. It resets an ended game in its next step; we reset it before that."""
     return vector_class()(
         game,
         num_envs,
@@ -38,16 +39,23 @@ def _make(game: str, num_envs: int, options: Options, **preprocessing: Any) -> A
 
 
 class GameVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """A batch of one game, which ale-py steps in one call and one thread.
+    """A batch of one game. ale-py steps it in one call and one thread.
 
-    Observations are ale-py's: the last `stack` screens, newest last, each the maximum of a step's
-    last two frames, grey, 84 x 84; blank where the episode had none yet. Nothing is reset by itself
-    (`AutoresetMode.DISABLED`): reset the ended ones with
+    Observations are ale-py's: the last `stack` screens, newest last. A screen is the maximum of a
+    step's last two frames, grey, 84 x 84. Before an episode's first screen the stack is blank.
+
+    The env resets nothing by itself (`AutoresetMode.DISABLED`): reset the ended games with
     `reset(seed=[...], options={"reset_mask": ended})`. An episode depends on its seed and its
-    actions alone. Seeds are counted modulo 2^31.
+    actions alone. Seeds are taken modulo 2^31.
 
     With `episodic_life` a lost life ends an episode, and `info["goes_on"]` is True if the game is
-    not over: a reset without a seed then goes on with it, one with a seed begins a new game.
+    not over. A reset without a seed then continues the game; a reset with a seed begins a new one.
+
+    Args:
+        num_envs: number of games in the batch.
+        game: the name of the game's ROM, such as "ms_pacman".
+        render_mode: must be None; a batch is not drawn.
+        **options: see `Options`.
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.DISABLED}  # noqa: RUF012
@@ -78,11 +86,11 @@ class GameVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._running = np.zeros(num_envs, bool)
         self._steps = np.zeros(num_envs, np.int64)  # of each running episode
         self._seen = np.zeros(self.observation_space.shape or (), np.uint8)
-        self._told = {name: np.zeros(num_envs, np.int32) for name in INFO}
+        self._ale_info = {name: np.zeros(num_envs, np.int32) for name in INFO}
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """What the actions do, from action 0 on."""
+        """The names of the actions, from action 0 on."""
         return tuple(action.name for action in self._games.ale.get_action_set())
 
     def reset(
@@ -91,7 +99,7 @@ class GameVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         seed: int | list[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Reset all envs, or those in `options["reset_mask"]`, each with a seed of its own."""
+        """Reset all games, or those in `options["reset_mask"]`, each with its own seed."""
         mask = reset_mask(options, self.num_envs)
         seeds = np.array([-1 if s is None else s % SEEDS for s in seeds_of(seed, self.num_envs)])
         goes_on = mask & self.goes_on & (seeds < 0)
@@ -102,8 +110,8 @@ class GameVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             except RuntimeError as error:
                 raise InputError(f"the first reset must be of all {self.num_envs} envs") from error
             self._seen[begins] = seen[begins]
-            self._told = {name: info[name] for name in INFO}
-        self._seen[goes_on, :-1] = 0  # what the life before has seen belongs to another episode
+            self._ale_info = {name: info[name] for name in INFO}
+        self._seen[goes_on, :-1] = 0  # screens of the life before belong to another episode
         self._steps[mask] = 0
         self._running |= mask
         self.goes_on &= ~mask
@@ -117,7 +125,7 @@ class GameVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         seen, reward, terminated, truncated, info = self._games.step(chosen)
         self._steps += 1
         if self.options.episodic_life:
-            lost = (info["lives"] > 0) & (info["lives"] < self._told["lives"]) & ~terminated
+            lost = (info["lives"] > 0) & (info["lives"] < self._ale_info["lives"]) & ~terminated
             self.goes_on = lost & ~truncated
             terminated, truncated = terminated | lost, truncated & ~lost
             for i in np.flatnonzero(self._steps < self.options.stack - 1).tolist():
@@ -125,15 +133,15 @@ class GameVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if self.options.max_episode_steps is not None:
             truncated = truncated | (self._steps >= self.options.max_episode_steps)
         self._seen = seen
-        self._told = {name: info[name] for name in INFO}
+        self._ale_info = {name: info[name] for name in INFO}
         self._running = ~(terminated | truncated)
-        everyone = np.ones(self.num_envs, bool)
-        return seen.copy(), reward.astype(float), terminated, truncated, self._info(everyone)
+        mask = np.ones(self.num_envs, bool)
+        return seen.copy(), reward.astype(float), terminated, truncated, self._info(mask)
 
     def _info(self, mask: np.ndarray) -> dict[str, Any]:
-        told = self._told | ({"goes_on": self.goes_on} if self.options.episodic_life else {})
+        lives = {"goes_on": self.goes_on} if self.options.episodic_life else {}
         info: dict[str, Any] = {}
-        for name, values in told.items():
+        for name, values in (self._ale_info | lives).items():
             info |= {name: values.copy(), f"_{name}": mask}
         return info
 
@@ -142,9 +150,15 @@ class GameVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
 
 class GameEnv(gym.Env[np.ndarray, Any]):
-    """One game: a batch of one, and with `render_mode="rgb_array"` its screen in colour."""
+    """One game. With `render_mode="rgb_array"` it can be drawn in colour.
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": RATE // 4}  # noqa: RUF012
+    Args:
+        game: the name of the game's ROM, such as "ms_pacman".
+        render_mode: "rgb_array" or None.
+        **options: see `Options`.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": FRAMES_PER_SECOND // 4}  # noqa: RUF012
 
     def __init__(self, game: str = "qbert", render_mode: str | None = None, **options: Any) -> None:
         modes = self.metadata["render_modes"]
@@ -154,10 +168,12 @@ class GameEnv(gym.Env[np.ndarray, Any]):
             )
         self.render_mode = render_mode
         self._one = GameVectorEnv(1, game, **options)
-        # the same game once more, in step with the other: ale-py gives either grey or colour
+        # a second copy of the game, stepped together: ale-py returns either grey or colour
         self._screen = _screen(game, self._one.options) if render_mode else None
         self._frame: np.ndarray | None = None
-        self.metadata = self.metadata | {"render_fps": max(1, RATE // self._one.options.frameskip)}
+        self.metadata = self.metadata | {
+            "render_fps": max(1, FRAMES_PER_SECOND // self._one.options.frameskip)
+        }
         self.observation_space = self._one.single_observation_space
         self.action_space = self._one.single_action_space
         self.action_names = self._one.action_names
@@ -181,7 +197,7 @@ class GameEnv(gym.Env[np.ndarray, Any]):
         return obs[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), _first(info)
 
     def render(self) -> np.ndarray | None:
-        """The screen after the step's last frame."""
+        """Return the screen after the step's last frame."""
         if self.render_mode is None:
             gym.logger.warn('render() does nothing without a mode: give render_mode="rgb_array"')
             return None
@@ -199,21 +215,21 @@ def _first(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _screen(game: str, options: Options) -> Any:
-    """A game whose observations are its screen as it is."""
+    """Return a batch of one game whose observations are its unprocessed screens."""
     ale_py = library()
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     probe = ale_py.ALEInterface()
     probe.loadROM(rom_of(game))
     height, width = probe.getScreenDims()
-    whole = {"img_height": height, "img_width": width, "stack_num": 1}
-    return _make(game, 1, options, grayscale=False, maxpool=False, **whole)
+    size = {"img_height": height, "img_width": width}
+    return _make(game, 1, options, grayscale=False, maxpool=False, stack_num=1, **size)
 
 
 def register() -> None:
-    """Make the games known to `gym.make` and `gym.make_vec`."""
+    """Register the games with `gym.make` and `gym.make_vec`."""
     for name, rom in games().items():
         gym.register(
-            f"policy_inertia/{name}-v0",
+            env_id(name),
             entry_point=f"{__name__}:{GameEnv.__name__}",
             vector_entry_point=f"{__name__}:{GameVectorEnv.__name__}",
             kwargs={"game": rom},

@@ -1,4 +1,4 @@
-"""How a game is played: what `env_kwargs` may say, with ale-py's names where it has one."""
+"""The options of an Atari game, with ale-py's names where ale-py has them."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from policy_inertia.errors import InputError, nearest, refuse_outside
 
 @dataclass(frozen=True)
 class Options:
-    """By default the ids ...-v4 of old: no sticky actions, and nothing done to the rewards."""
+    """The options of a game. By default there are no sticky actions, and rewards are unchanged."""
 
     repeat_action_probability: float = 0.0
-    """Sticky actions: how probably a frame repeats the last action, whatever was asked."""
+    """Sticky actions: the probability that a frame repeats the last action instead."""
     frameskip: int = 4
-    """Frames that an action is held for."""
+    """Number of frames for which an action is held."""
     noop_max: int = 30
-    """A game begins with fewer idle frames than this, drawn by its seed."""
+    """A game begins with 0 to `noop_max` - 1 idle frames; its seed decides how many."""
     episodic_life: bool = False
-    """A lost life ends the episode; the next goes on in the same game."""
+    """A lost life ends the episode; the next episode continues the same game."""
     reward_clipping: bool = False
-    """Rewards as -1, 0 or 1."""
+    """Replace rewards by their signs: -1, 0 or 1."""
     full_action_space: bool = False
-    """All 18 actions, also those that do nothing in this game."""
+    """Offer all 18 actions, also those that do nothing in this game."""
     stack: int = 4
-    """Screens in an observation."""
+    """Number of screens in an observation."""
     max_num_frames_per_episode: int = 108_000
-    """The episode is truncated after so many frames: half an hour."""
+    """The episode is truncated after this many frames (108,000 are half an hour)."""
     max_episode_steps: int | None = None
-    """The episode is truncated after so many steps."""
+    """The episode is truncated after this many steps."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -57,7 +57,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
 
 
 def options_from(values: dict[str, Any]) -> Options:
-    """Options by their names."""
+    """Return options from keyword arguments; raise `InputError` for an unknown name."""
     known = {field.name for field in dataclasses.fields(Options)}
     for name in values:
         if name not in known:

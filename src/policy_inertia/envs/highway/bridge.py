@@ -103,7 +103,8 @@ def _unwrapped(env: gym.Env) -> tuple[Any, tuple[int, int] | None]:
         if isinstance(env, OrderEnforcing) and not env.has_reset:
             raise InputError("the env has no state yet: reset it first")
         if isinstance(env, TimeLimit):
-            limit = (env._max_episode_steps, env._elapsed_steps or 0)
+            elapsed: int | None = env._elapsed_steps  # None before the first reset
+            limit = (env._max_episode_steps, elapsed or 0)
         elif not isinstance(env, OrderEnforcing | PassiveEnvChecker):
             raise InputError(
                 f"from_upstream cannot carry the wrapper {wrapper} over: give env.unwrapped, and "

@@ -149,7 +149,7 @@ class _Announcement(event.Listener):
         name = self.tasks.get(event.data["dispatcher"])
         if name is not None and name not in self.announced:
             self.announced.add(name)
-            print(f"compiling {name}: about half a minute, once", file=sys.stderr)
+            print(f"compiling {name}: about 20 seconds, once", file=sys.stderr)
 
     def on_end(self, event: event.Event) -> None:
         pass

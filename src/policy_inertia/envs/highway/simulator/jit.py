@@ -16,17 +16,17 @@ Record = Any  # one row of a structured array
 _STRICT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
-def compiled(function: Callable) -> Any:
+def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function that other compiled functions call."""
     return numba.njit(**_STRICT)(function)
 
 
-def inlined(function: Callable) -> Any:
+def inlined(function: Callable[..., Any]) -> Any:
     """Compile a small function of an inner loop; inlining halves the cost of a tick."""
     return numba.njit(forceinline=True, **_STRICT)(function)
 
 
-def entry_point(function: Callable, cache_name: str) -> Any:
+def entry_point(function: Callable[..., Any], cache_name: str) -> Any:
     """Compile a function that Python calls, and cache it on disk with everything it calls.
 
     Numba's cache compares the file of the entry point alone. `cache_name` names the cache file, so
@@ -36,7 +36,7 @@ def entry_point(function: Callable, cache_name: str) -> Any:
     return numba.njit(cache=True, **_STRICT)(function)
 
 
-def with_globals(function: Callable, **values: Any) -> Callable:
+def with_globals(function: Callable[..., Any], **values: Any) -> Callable[..., Any]:
     """Return a copy of a function in which the given values replace global names."""
     return types.FunctionType(
         function.__code__,

@@ -1,4 +1,4 @@
-"""What the ego sees: highway-env's Kinematics table, the ego first and then the closest ahead."""
+"""The observation: highway-env's Kinematics table of the ego and the closest vehicles."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FEATURES = ("presence", "x", "y", "vx", "vy", "cos_h", "sin_h")
 _PRESENCE, _X, _Y, _VX, _VY, _COS = range(6)
 
 PERCEPTION = 5.0 * MAX_SPEED
-RANGES = {"x": 5.0 * MAX_SPEED, "vx": 2 * MAX_SPEED, "vy": 2 * MAX_SPEED}  # where none is given
+RANGES = {"x": 5.0 * MAX_SPEED, "vx": 2 * MAX_SPEED, "vy": 2 * MAX_SPEED}  # the defaults
 
 
 @compiled
 def observe(
     scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record, table: np.ndarray
 ) -> None:
-    """Fill `table` (observed vehicles, features); rows beyond those in sight are zero."""
+    """Fill `table` (vehicles, features): the ego, then the closest vehicles; the rest is zero."""
     ego = scene.ego
     if scene.side_lanes == 0:
         scene.side_lanes = roads[lanes[scene.lane[ego]].road].lanes
@@ -29,7 +29,7 @@ def observe(
     seen = np.empty(rows, np.int64)
     away = np.empty(rows)
     seen[0] = ego
-    found = 1
+    rows_used = 1
     lane = scene.lane[ego]
     here = scene.along[lane, ego]
     entries = scene.vehicles + (scene.obstacles if settings.include_obstacles else 0)
@@ -42,23 +42,24 @@ def observe(
         if not visible or not math.sqrt(dx * dx + dy * dy) < PERCEPTION:
             continue
         gap = abs(gap)
-        row = found
+        row = rows_used
         while row > 1 and gap < away[row - 1]:
             if row < rows:
                 seen[row], away[row] = seen[row - 1], away[row - 1]
             row -= 1
         if row < rows:
             seen[row], away[row] = i, gap
-            found = min(found + 1, rows)
+            rows_used = min(rows_used + 1, rows)
     for row in range(rows):
         for column in range(table.shape[1]):
             table[row, column] = 0.0
-            if row < found:
+            if row < rows_used:
                 table[row, column] = _feature(scene, settings, ego, seen[row], column)
 
 
 @inlined
 def _feature(scene: Record, settings: Record, ego: int, i: int, column: int) -> float:
+    """Return a feature as it is observed: relative to the ego, scaled and clipped."""
     feature = settings.features[column]
     value = _raw(scene, feature, i)
     if i != ego and not settings.absolute and _X <= feature <= _VY:
@@ -77,6 +78,7 @@ def _feature(scene: Record, settings: Record, ego: int, i: int, column: int) -> 
 
 @inlined
 def _raw(scene: Record, feature: int, i: int) -> float:
+    """Return a feature of a vehicle before scaling."""
     if feature == _PRESENCE:
         return 1.0
     if feature == _X:

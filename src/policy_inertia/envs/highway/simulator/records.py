@@ -61,7 +61,7 @@ def scene_dtype(capacity: int) -> np.dtype:
     )
 
 
-# The settings that all tasks have, as compiled code reads them; `tables.py` fills them in.
+# The settings that all tasks have, as compiled code reads them; `task_tables.py` fills them in.
 _COMMON = [
     # time
     ("dt", np.float64),

@@ -7,8 +7,8 @@ import numpy as np
 from policy_inertia.envs.highway.simulator import generator
 from policy_inertia.envs.highway.simulator.batch import entry_points
 from policy_inertia.envs.highway.simulator.records import OUTCOME, scene_dtype
-from policy_inertia.envs.highway.simulator.tables import tables
 from policy_inertia.envs.highway.simulator.task import Config, TrafficTask
+from policy_inertia.envs.highway.simulator.task_tables import tables
 
 
 class Simulation:

@@ -1,4 +1,4 @@
-"""The tick that all tasks share: everybody decides, the road's rules, movement, collisions."""
+"""One tick of the simulator: decisions, the right of way, movement, collisions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _DIAGONAL = math.sqrt(LENGTH**2 + WIDTH**2)
 _OBSTACLE = 2.0  # its length and its width
 _OBSTACLE_DIAGONAL = math.sqrt(_OBSTACLE**2 + _OBSTACLE**2)
 
-# of a predicted vehicle, in the road's rules
+# of a predicted vehicle, when the right of way is decided
 _PREDICTION_STEP = 0.25
 _HALF_LENGTH, _HALF_WIDTH = 1.5 * LENGTH / 2, 0.9 * WIDTH / 2
 
 
 @compiled
 def tick(scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record) -> None:
+    """Simulate one tick."""
     for i in range(scene.vehicles):
         if i == scene.ego:
             control_ego(scene, lanes, roads)
@@ -29,7 +30,7 @@ def tick(scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record) 
             drive(scene, lanes, roads, settings, i)
     scene.ticks += 1
     if settings.regulation_period > 0 and scene.ticks % settings.regulation_period == 0:
-        _enforce_rules(scene, lanes)
+        _decide_right_of_way(scene, lanes)
     for i in range(scene.vehicles):
         if i != scene.ego:
             scene.timer[i] += settings.dt
@@ -48,7 +49,7 @@ def _collide(scene: Record, dt: float) -> None:
             if j >= scene.vehicles:
                 limit = (_DIAGONAL + _OBSTACLE_DIAGONAL) / 2 + scene.speed[i] * dt
             dx = scene.x[j] - x
-            if abs(dx) > limit + 1e-6:  # most pairs; the root decides only near the limit
+            if abs(dx) > limit + 1e-6:  # most pairs; only close ones need the root
                 continue
             dy = scene.y[j] - y
             if math.sqrt(dx * dx + dy * dy) > limit:
@@ -58,7 +59,7 @@ def _collide(scene: Record, dt: float) -> None:
 
 @inlined
 def _corner(scene: Record, i: int, number: int) -> tuple[float, float]:
-    """Corners of a rectangle, in upstream's order."""
+    """Return a corner of a vehicle or an obstacle, in highway-env's order."""
     half_length, half_width = LENGTH / 2, WIDTH / 2
     if i >= scene.vehicles:
         half_length = half_width = _OBSTACLE / 2
@@ -73,12 +74,16 @@ def _corner(scene: Record, i: int, number: int) -> tuple[float, float]:
 
 @inlined
 def _apart(low_a: float, high_a: float, low_b: float, high_b: float) -> float:
+    """Return the distance of two intervals; it is negative if they overlap."""
     return low_b - high_a if low_a < low_b else low_a - high_b
 
 
 @compiled
 def _touch(scene: Record, a: int, b: int, dt: float) -> None:
-    """Separating axes of two rectangles, now and one tick ahead; what the collision does."""
+    """Test two rectangles for a collision, now and one tick ahead, and apply its impact.
+
+    The test is that of separating axes.
+    """
     corners = np.empty((2, 5, 2))
     for side, i in enumerate((a, b)):
         for number in range(4):
@@ -142,8 +147,8 @@ def _touch(scene: Record, a: int, b: int, dt: float) -> None:
 
 
 @compiled
-def _enforce_rules(scene: Record, lanes: np.ndarray) -> None:
-    """Who must yield stops wanting to drive, until the rules are looked at again."""
+def _decide_right_of_way(scene: Record, lanes: np.ndarray) -> None:
+    """Set the target speed of vehicles that must yield to 0, until the next decision."""
     for i in range(scene.vehicles):
         if scene.yielding[i]:
             scene.target_speed[i] = lanes[scene.lane[i]].speed_limit
@@ -161,10 +166,11 @@ def _enforce_rules(scene: Record, lanes: np.ndarray) -> None:
 
 @compiled
 def _predict(scene: Record, lanes: np.ndarray, i: int) -> None:
-    """Where a vehicle will be at constant speed along its route.
+    """Predict a vehicle's positions at constant speed along its route.
 
-    As in upstream, it starts at its place on the closest lane but on its route's first lane, from
-    which a lane is dropped shortly before its end: there the prediction is a lane ahead.
+    As in highway-env, the prediction takes the position on the closest lane but begins on the
+    route's first lane. The route drops a lane shortly before its end, so the prediction is then one
+    lane ahead.
     """
     start = scene.along[scene.lane[i], i]
     for k in range(PREDICTIONS):
@@ -181,6 +187,7 @@ def _predict(scene: Record, lanes: np.ndarray, i: int) -> None:
 
 @compiled
 def _in_conflict(scene: Record, i: int, j: int) -> bool:
+    """Return whether two predictions overlap at some time."""
     for k in range(PREDICTIONS):
         dx = scene.future[0, k, j] - scene.future[0, k, i]
         dy = scene.future[1, k, j] - scene.future[1, k, i]
@@ -193,9 +200,9 @@ def _in_conflict(scene: Record, i: int, j: int) -> bool:
 
 @compiled
 def _reaches_into(scene: Record, k: int, i: int, j: int) -> bool:
-    """Whether one of nine points of rectangle `i` is in rectangle `j`.
+    """Return whether one of nine points of rectangle `i` is in rectangle `j`.
 
-    Upstream turns the point by the rectangle's angle and not back by it; so do we.
+    highway-env rotates the point by the rectangle's angle instead of back by it; so do we.
     """
     cos_i, sin_i = math.cos(scene.future[2, k, i]), math.sin(scene.future[2, k, i])
     cos_j, sin_j = math.cos(scene.future[2, k, j]), math.sin(scene.future[2, k, j])
@@ -214,7 +221,7 @@ def _reaches_into(scene: Record, k: int, i: int, j: int) -> bool:
 
 @compiled
 def _who_yields(scene: Record, lanes: np.ndarray, i: int, j: int) -> int:
-    """The one on the lane of lower priority, else the one behind."""
+    """Return the vehicle on the lane of lower priority, or the one behind if they are equal."""
     priority_i, priority_j = lanes[scene.lane[i]].priority, lanes[scene.lane[j]].priority
     if priority_i != priority_j:
         return j if priority_i > priority_j else i

@@ -1,6 +1,6 @@
-"""Vehicles: bicycle kinematics, the ego's controllers, and traffic's IDM and MOBIL.
+"""Vehicles: bicycle kinematics, the ego's controllers, and the traffic's IDM and MOBIL.
 
-A vehicle is a place in the arrays of a scene (`records.py`).
+A vehicle is an index into the arrays of a scene (`records.py`).
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ from policy_inertia.envs.highway.simulator.lanes import (
 )
 from policy_inertia.envs.highway.simulator.records import FASTER, LEFT, NOBODY, RIGHT, ROUTE, SLOWER
 
-# metres, seconds and radians, as everywhere
+# metres, seconds and radians, as in the whole simulator
 LENGTH, WIDTH = 5.0, 2.0
 MAX_SPEED = 40.0
 
 # the controllers
 _GAIN_SPEED, _GAIN_LATERAL, _GAIN_HEADING = 1 / 0.6, 1 / 0.6, 1 / 0.2
-_PURSUIT = 0.5 * 0.2  # how far ahead the lane's heading is looked up
+_PURSUIT = 0.5 * 0.2  # seconds ahead at which the lane's heading is looked up
 _MAX_STEERING = math.pi / 3
 
-# IDM, and its exponent, which highway and intersection draw for each vehicle
+# IDM; Lane Change and Intersection draw its exponent delta for each vehicle
 MAX_ACCELERATION = 6.0
 TIME_WANTED = 1.5
 DELTA, DELTA_LOW, DELTA_HIGH = 4.0, 3.5, 4.5
 
-# MOBIL: how often a change is thought of, what it must gain, what braking it may impose
+# MOBIL: seconds between decisions, the gain that a change needs, the braking that it may impose
 CHANGE_DELAY, CHANGE_GAIN, CHANGE_BRAKING = 1.0, 0.2, 2.0
 
 
 @inlined
 def not_zero(x: float) -> float:
+    """Move a number away from zero, so that one can divide by it."""
     if abs(x) > 1e-2:
         return x
     return 1e-2 if x >= 0 else -1e-2
@@ -54,7 +55,7 @@ def clip(x: float, low: float, high: float) -> float:
 
 @compiled
 def locate(scene: Record, lanes: np.ndarray, i: int) -> None:
-    """Project a vehicle that has moved onto every lane, and find the one it is closest to."""
+    """Compute a vehicle's coordinates on every lane, and the lane that it is closest to."""
     x, y, heading = scene.x[i], scene.y[i], scene.heading[i]
     nearest = np.inf
     for number in range(len(lanes)):
@@ -63,7 +64,7 @@ def locate(scene: Record, lanes: np.ndarray, i: int) -> None:
         scene.along[number, i] = longitudinal
         scene.beside[number, i] = lateral
         away = distance(lane, longitudinal, lateral)
-        if away < nearest:  # the angle only adds to it
+        if away < nearest:  # the angle can only increase it
             away += abs(wrap(heading - heading_at(lane, longitudinal)))
             if away < nearest:
                 nearest = away
@@ -72,9 +73,9 @@ def locate(scene: Record, lanes: np.ndarray, i: int) -> None:
 
 @compiled
 def settle(scene: Record, lanes: np.ndarray) -> None:
-    """Project everybody onto the lanes after a scene was written from outside.
+    """Compute all coordinates on the lanes after a scene was written from outside.
 
-    A vehicle stays on the lane that it was said to be on.
+    A vehicle keeps the lane that was written.
     """
     for i in range(scene.vehicles + scene.obstacles):
         lane = scene.lane[i]
@@ -88,7 +89,7 @@ def settle(scene: Record, lanes: np.ndarray) -> None:
 def place(
     scene: Record, lanes: np.ndarray, i: int, x: float, y: float, heading: float, speed: float
 ) -> None:
-    """Make entry `i` a vehicle as upstream constructs one."""
+    """Make entry `i` a new vehicle, with the values of highway-env's constructors."""
     scene.x[i], scene.y[i], scene.heading[i], scene.speed[i] = x, y, heading, speed
     scene.cos[i], scene.sin[i] = math.cos(heading), math.sin(heading)
     scene.steering[i] = scene.acceleration[i] = 0.0
@@ -104,7 +105,7 @@ def place(
 
 @compiled
 def move_entry(scene: Record, source: int, target: int) -> None:
-    """Copy a vehicle to another place in the list."""
+    """Copy a vehicle to another entry."""
     for values in (
         scene.x,
         scene.y,
@@ -134,7 +135,7 @@ def move_entry(scene: Record, source: int, target: int) -> None:
 
 @compiled
 def step(scene: Record, lanes: np.ndarray, i: int, dt: float) -> None:
-    """Bicycle kinematics; a crashed vehicle brakes, and an impact moves it."""
+    """Move a vehicle by bicycle kinematics; a crashed one brakes, and an impact moves it."""
     speed = scene.speed[i]
     steering, acceleration = scene.steering[i], scene.acceleration[i]
     if scene.crashed[i]:
@@ -144,7 +145,7 @@ def step(scene: Record, lanes: np.ndarray, i: int, dt: float) -> None:
     elif speed < -MAX_SPEED:
         acceleration = max(acceleration, -MAX_SPEED - speed)
     scene.steering[i], scene.acceleration[i] = steering, acceleration
-    if steering == 0.0:  # most of traffic, most of the time: no angle to work out
+    if steering == 0.0:  # the most frequent case needs no angles
         scene.x[i] += speed * scene.cos[i] * dt
         scene.y[i] += speed * scene.sin[i] * dt
     else:
@@ -166,7 +167,7 @@ def step(scene: Record, lanes: np.ndarray, i: int, dt: float) -> None:
 
 @inlined
 def _steer(scene: Record, lanes: np.ndarray, i: int) -> float:
-    """The steering angle that follows the middle of the target lane."""
+    """Return the steering angle that follows the middle of the target lane."""
     target = scene.target_lane[i]
     speed = scene.speed[i]
     ahead = heading_at(lanes[target], scene.along[target, i] + speed * _PURSUIT)
@@ -183,7 +184,7 @@ def _steer(scene: Record, lanes: np.ndarray, i: int) -> float:
 
 @inlined
 def _follow_road(scene: Record, lanes: np.ndarray, roads: np.ndarray, i: int) -> None:
-    """At the end of the target lane, take the next one, along the route if there is one."""
+    """At the end of the target lane, choose the next one, along the route if there is one."""
     current = scene.target_lane[i]
     longitudinal = scene.along[current, i]
     if not longitudinal > lanes[current].length - LENGTH / 2:
@@ -202,7 +203,7 @@ def _follow_road(scene: Record, lanes: np.ndarray, roads: np.ndarray, i: int) ->
 
 @inlined
 def speed_index(settings: Record, speed: float) -> np.int64:
-    """The target speed closest to a speed (half to even)."""
+    """Return the index of the target speed that is closest to a speed (half to even)."""
     last = settings.target_speeds_count - 1
     slowest = settings.target_speeds[0]
     share = (speed - slowest) / (settings.target_speeds[last] - slowest)
@@ -213,7 +214,7 @@ def speed_index(settings: Record, speed: float) -> np.int64:
 def decide(
     scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record, action: int
 ) -> None:
-    """The ego's meta-action: another target speed or another target lane."""
+    """Take the ego's meta-action: change its target speed or its target lane."""
     ego = scene.ego
     if action in (FASTER, SLOWER):
         index = speed_index(settings, scene.speed[ego]) + (1 if action == FASTER else -1)
@@ -231,7 +232,7 @@ def decide(
 
 @compiled
 def control_ego(scene: Record, lanes: np.ndarray, roads: np.ndarray) -> None:
-    """Follow the target lane at the target speed."""
+    """Steer the ego to its target lane and accelerate it to its target speed."""
     ego = scene.ego
     _follow_road(scene, lanes, roads, ego)
     scene.steering[ego] = _steer(scene, lanes, ego)
@@ -240,7 +241,7 @@ def control_ego(scene: Record, lanes: np.ndarray, roads: np.ndarray) -> None:
 
 @inlined
 def neighbours(scene: Record, lanes: np.ndarray, i: int, number: int) -> tuple[int, int]:
-    """Who is ahead and who is behind on a lane, by geometry: between two lanes one is on both."""
+    """Return the vehicles ahead and behind on a lane; a vehicle between two lanes is on both."""
     lane = lanes[number]
     along, beside = scene.along[number], scene.beside[number]
     here = along[i]
@@ -258,7 +259,8 @@ def neighbours(scene: Record, lanes: np.ndarray, i: int, number: int) -> tuple[i
 
 
 @inlined
-def _gap_wanted(scene: Record, settings: Record, i: int, front: int) -> float:
+def _wanted_gap(scene: Record, settings: Record, i: int, front: int) -> float:
+    """Return the distance that the IDM wants between `i` and `front`."""
     speed = scene.speed[i]
     cos, sin = scene.cos[i], scene.sin[i]
     approach = (speed * cos - scene.speed[front] * scene.cos[front]) * cos + (
@@ -272,7 +274,7 @@ def _gap_wanted(scene: Record, settings: Record, i: int, front: int) -> float:
 
 @inlined
 def _gap(scene: Record, i: int, other: int) -> float:
-    """The distance along the lane that `i` is on."""
+    """Return the distance from `i` to `other` along the lane of `i`."""
     lane = scene.lane[i]
     return scene.along[lane, other] - scene.along[lane, i]
 
@@ -281,7 +283,7 @@ def _gap(scene: Record, i: int, other: int) -> float:
 def _idm(
     scene: Record, lanes: np.ndarray, settings: Record, judge: int, i: int, front: int
 ) -> float:
-    """The IDM's acceleration of `i` behind `front`, as `judge` with its own exponent sees it."""
+    """Return the IDM's acceleration of `i` behind `front`, with the exponent of `judge`."""
     if i == NOBODY or i >= scene.vehicles:
         return 0.0
     target = scene.target_speed[i]
@@ -290,16 +292,16 @@ def _idm(
     ratio = max(scene.speed[i], 0.0) / abs(not_zero(target))
     acceleration = settings.comfort_acceleration * (1 - ratio ** scene.delta[judge])
     if front != NOBODY:
-        squeeze = _gap_wanted(scene, settings, i, front) / not_zero(_gap(scene, i, front))
+        squeeze = _wanted_gap(scene, settings, i, front) / not_zero(_gap(scene, i, front))
         acceleration -= settings.comfort_acceleration * (squeeze * squeeze)
     return acceleration
 
 
 @compiled
 def _mobil(scene: Record, lanes: np.ndarray, settings: Record, i: int, candidate: int) -> bool:
-    """Whether a lane is worth changing to and the one behind there need not brake hard.
+    """Return whether a lane is worth changing to without hard braking behind.
 
-    Upstream's politeness is 0, and its rule for routes needs roads of several lanes with routes,
+    highway-env's politeness is 0. Its rule for routes needs roads with several lanes and routes,
     which no task has.
     """
     ahead, behind = neighbours(scene, lanes, i, candidate)
@@ -314,14 +316,15 @@ def _mobil(scene: Record, lanes: np.ndarray, settings: Record, i: int, candidate
 def _choose_lane(
     scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record, i: int
 ) -> None:
+    """Choose another vehicle's target lane by MOBIL."""
     lane, target = scene.lane[i], scene.target_lane[i]
     if lane != target:
         if lanes[lane].road != lanes[target].road:
             return
-        for j in range(scene.vehicles):  # give way to whoever is changing to the same lane
+        for j in range(scene.vehicles):  # give way to a vehicle that changes to the same lane
             if j != i and scene.lane[j] != target and scene.target_lane[j] == target:
                 gap = _gap(scene, i, j)
-                if 0 < gap < _gap_wanted(scene, settings, i, j):
+                if 0 < gap < _wanted_gap(scene, settings, i, j):
                     scene.target_lane[i] = lane
                     return
         return
@@ -341,7 +344,7 @@ def _choose_lane(
 
 @compiled
 def drive(scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record, i: int) -> None:
-    """One decision of a vehicle of the traffic."""
+    """Choose the lane, the steering and the acceleration of another vehicle."""
     if scene.crashed[i]:
         return
     _follow_road(scene, lanes, roads, i)

@@ -1,1 +1,1 @@
-"""upstream."""
+"""highway-env itself: its configuration, its envs, and the comparison with our simulator."""

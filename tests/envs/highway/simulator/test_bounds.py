@@ -1,4 +1,6 @@
-"""No value makes compiled code read outside its arrays; `make test-bounds` checks every index."""
+"""Compiled code stays inside its arrays; `make test-bounds` checks every index."""
+
+from typing import Any
 
 import numba
 import numpy as np
@@ -6,9 +8,9 @@ import pytest
 
 from policy_inertia.envs.highway import TASKS, TrafficVectorEnv
 from policy_inertia.envs.highway.simulator import vehicles
-from tests.support.highway_scenes import scene
+from tests.support.highway_scenes import scenes
 
-CROWDED = {
+CROWDED: dict[str, dict[str, Any]] = {
     "LaneChange": {"vehicles_count": 94, "lanes_count": 20, "vehicles_density": 10},
     "Merge": {"vehicles_count": 50},
     "Intersection": {"initial_vehicle_count": 50, "spawn_probability": 1.0},
@@ -16,17 +18,17 @@ CROWDED = {
 }
 
 
-@pytest.mark.skipif(not numba.config.BOUNDSCHECK, reason="indices are not checked: test-bounds")
-def test_an_index_outside_is_noticed() -> None:
-    """The negative control of this file: without it a passing run would say nothing."""
-    simulation = scene("Merge")
+@pytest.mark.skipif(not numba.config.BOUNDSCHECK, reason="only `make test-bounds` checks indices")
+def test_an_index_outside_an_array_is_noticed() -> None:
+    """Without this negative control the other test would prove nothing."""
+    simulation = scenes("Merge")
     lanes = simulation.tables.network.lanes
     with pytest.raises(IndexError):
         vehicles.place(simulation.scenes[0], lanes, simulation.tables.capacity, 0.0, 0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_a_full_road_runs_on(task: str) -> None:
+def test_a_full_road_can_be_simulated(task: str) -> None:
     envs = TrafficVectorEnv(4, task, CROWDED[task] | {"duration": 1e9})
     envs.reset(seed=0)
     simulation = envs.simulation
@@ -36,5 +38,3 @@ def test_a_full_road_runs_on(task: str) -> None:
         assert (simulation.scenes["vehicles"] < simulation.tables.capacity).all()
         assert np.isfinite(simulation.seen).all()
         assert np.isfinite(simulation.outcomes["reward"]).all()
-    if task == "Merge":  # 50 are asked for, and 150 m have room for fewer
-        assert (simulation.scenes["vehicles"] < 51).all()
