@@ -1,7 +1,6 @@
-"""highway-env's live objects and ours: there, back, and on together."""
+"""The bridge: from highway-env's live envs to ours, back, and onwards together."""
 
-import json
-from pathlib import Path
+import importlib.metadata
 from typing import Any
 
 import gymnasium as gym
@@ -12,49 +11,25 @@ from gymnasium.wrappers import FlattenObservation
 from policy_inertia import InputError
 from policy_inertia.envs import highway
 from policy_inertia.envs.highway import TASKS, TrafficEnv
-from policy_inertia.envs.highway.upstream import original
-from tests.support.highway_side_by_side import FEW, run, upstream
+from tests.support.highway_side_by_side import FEW, run, upstream_env
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_both_go_on_alike_from_the_same_state(task: str) -> None:
-    found = run("bridges", task)
+def test_both_continue_alike_from_the_same_state(task: str) -> None:
+    report = run("bridges", task)
     for direction in ("from", "to"):
-        assert sum(told["steps"] for told in found[direction]) >= 20
-        for told in found[direction]:
-            assert told["gap"] <= 1e-9, (direction, told)
-            assert not told["wrong"], (direction, told)
-    assert any(told["crashed"] for told in found["from"] + found["to"])
-    assert found["back"] == [[0.0, []]] * len(found["back"])
-    assert found["nudged"]["gap"] > 1e-8  # a tenth of a micrometre is seen
-
-
-@pytest.mark.parametrize(
-    ("task", "config"),
-    [
-        ("LaneChange", {"vehicles_count": [8, 14]}),
-        ("Merge", {"speed_reward": "index"}),
-        ("Intersection", {}),
-        ("TwoWay", {}),
-        ("TwoWay", {"idm_speed_limit": False, "collision_reward": -1, "duration": 6}),
-    ],
-)
-def test_the_papers_episodes_are_the_same_in_the_original(task: str, config: dict) -> None:
-    told = run("originals", task, json.dumps(config))
-    assert told["ends"] == 4
-    assert told["gap"] <= 1e-9
-
-
-def test_a_trained_policy_earns_the_same_in_both(trained: Path) -> None:
-    told = run("policies", str(trained))
-    assert told["returns"][0] == told["returns"][1]
-    assert told["actions"][0] == told["actions"][1]
-    assert len(set(told["returns"][0])) > 1  # episodes that differ, or equal says little
+        assert sum(episode["steps"] for episode in report[direction]) >= 20
+        for episode in report[direction]:
+            assert episode["difference"] <= 1e-9, (direction, episode)
+            assert not episode["wrong"], (direction, episode)
+    assert any(episode["crashed"] for episode in report["from"] + report["to"])
+    assert report["back"] == [[0.0, []]] * len(report["back"])
+    assert report["nudged"]["difference"] > 1e-8  # a tenth of a micrometre is seen
 
 
 @pytest.fixture
 def two_way() -> Any:
-    env = upstream("TwoWay")
+    env = upstream_env("TwoWay")
     env.reset(seed=0)
     return env
 
@@ -63,18 +38,16 @@ def test_a_limit_of_steps_becomes_a_duration() -> None:
     config = {"observation": {"type": "Kinematics"}, "policy_frequency": 3}
     env = gym.make("two-way-v0", config=config)  # registered with 15 steps
     env.reset(seed=3)
-    ours = None
-    for t in range(1, 16):
-        *_, terminated, truncated, _ = env.step(4)
-        if ours is not None:
-            assert ours.step(4)[2:4] == (terminated, truncated)
-        if t == 4:
-            ours = highway.from_upstream(env)
-    assert truncated
+    for _ in range(4):
+        env.step(4)
+    ours = highway.from_upstream(env)
+    ends = [(env.step(4)[2:4], ours.step(4)[2:4]) for _ in range(11)]
+    assert [theirs for theirs, _ in ends] == [ours for _, ours in ends]
+    assert ends[-1][0][1]  # truncated
 
 
-def test_what_is_made_later_does_not_change_the_traffic(two_way: Any) -> None:
-    """Making an intersection of highway-env's changes its IDMVehicle; making ours does not."""
+def test_making_our_intersection_does_not_change_other_traffic(two_way: Any) -> None:
+    """highway-env's intersection changes the constants of its IDMVehicle; ours does not."""
     from highway_env.vehicle.behavior import IDMVehicle
 
     names = ("DISTANCE_WANTED", "COMFORT_ACC_MAX", "COMFORT_ACC_MIN")
@@ -92,7 +65,7 @@ def test_what_is_made_later_does_not_change_the_traffic(two_way: Any) -> None:
     assert highway.to_upstream(ours).road.vehicles[1].DISTANCE_WANTED == 8.5
 
 
-def test_a_key_that_highway_env_never_reads_is_not_read_here() -> None:
+def test_a_setting_that_highway_env_never_reads_is_not_taken_over() -> None:
     config = FEW | {"lane_change_reward": -1, "my_own_note": "x"}
     env = gym.make("highway-v0", config=config)
     env.reset(seed=0)
@@ -102,7 +75,7 @@ def test_a_key_that_highway_env_never_reads_is_not_read_here() -> None:
     assert env.step(0)[1] == pytest.approx(ours.step(0)[1], abs=1e-9)
 
 
-def test_an_original_of_ours_that_was_configured_again_is_read_so() -> None:
+def test_settings_that_were_changed_in_highway_env_are_taken_over() -> None:
     env = TrafficEnv("LaneChange", {"vehicles_count": [8, 9]})
     env.reset(seed=0)
     original = highway.to_upstream(env)
@@ -113,32 +86,32 @@ def test_an_original_of_ours_that_was_configured_again_is_read_so() -> None:
 
 
 def test_an_observation_is_not_merged_with_the_intersections_own() -> None:
-    """As in highway-env, where a given dictionary replaces the default one."""
+    """In highway-env a given dictionary replaces the default one."""
     env = gym.make("intersection-v0", config={"observation": {"type": "Kinematics"}})
     env.reset(seed=0)
     ours = highway.from_upstream(env)
-    seen, *_ = env.step(1)
-    np.testing.assert_allclose(ours.step(1)[0], seen, atol=1e-6)
+    expected, *_ = env.step(1)
+    np.testing.assert_allclose(ours.step(1)[0], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("version", ["1.10.1", None])
-def test_another_version_is_refused(
+def test_another_version_of_highway_env_is_refused(
     version: str | None, two_way: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def installed(_: str) -> str:
         if version is None:
-            raise original.importlib.metadata.PackageNotFoundError
+            raise importlib.metadata.PackageNotFoundError
         return version
 
-    monkeypatch.setattr(original.importlib.metadata, "version", installed)
-    for ask in (
+    monkeypatch.setattr(importlib.metadata, "version", installed)
+    for call in (
         lambda: highway.from_upstream(two_way),
         lambda: TrafficEnv("TwoWay", render_mode="rgb_array"),
         lambda: highway.on_original("policy_inertia/TwoWay-v0"),
         lambda: highway.parity("TwoWay"),
     ):
         with pytest.raises(InputError, match=r"pip install highway-env==1\.12\.1"):
-            ask()
+            call()
 
 
 @pytest.mark.parametrize(
@@ -150,7 +123,7 @@ def test_another_version_is_refused(
         ("two-way-v0", "observation type must be 'Kinematics' here, got 'TimeToCollision'"),
     ],
 )
-def test_another_type_is_refused(env_id: str, message: str) -> None:
+def test_another_env_is_refused(env_id: str, message: str) -> None:
     env = gym.make(env_id)
     env.reset(seed=0)
     with pytest.raises(InputError, match=message):
@@ -172,7 +145,7 @@ def test_a_wrapper_is_refused(two_way: Any) -> None:
         highway.from_upstream(FlattenObservation(two_way))
 
 
-def test_to_upstream_takes_ours_alone(two_way: Any) -> None:
+def test_to_upstream_takes_only_our_envs(two_way: Any) -> None:
     with pytest.raises(InputError, match="one of our Highway envs, got TwoWayEnv"):
         highway.to_upstream(two_way)
 
@@ -238,16 +211,15 @@ def test_too_many_lanes_are_refused() -> None:
         highway.from_upstream(env)
 
 
-def test_only_highway_tasks_run_in_the_original() -> None:
-    with pytest.raises(InputError, match="and the env here is CartPole-v1"):
-        highway.on_original("CartPole-v1")
+def test_a_vehicles_class_is_named_after_its_task() -> None:
+    from highway_env import utils
 
-
-def test_a_step_after_the_end_is_refused_in_the_original_too() -> None:
-    env = highway.OriginalEnv("TwoWay", {"duration": 1})
-    with pytest.raises(gym.error.ResetNeeded):
-        env.step(1)
+    env = TrafficEnv("Intersection")
     env.reset(seed=0)
-    assert env.step(1)[3]
-    with pytest.raises(gym.error.ResetNeeded):
-        env.step(1)
+    original = highway.to_upstream(env)
+    driver = utils.class_from_path(original.config["other_vehicles_type"])
+    assert driver.__name__ == "IntersectionDriver"
+    assert driver.DISTANCE_WANTED == 7
+    assert {type(v) for v in original.road.vehicles if v is not original.vehicle} == {driver}
+    with pytest.raises(ImportError):
+        from policy_inertia.envs.highway.upstream.drivers import NobodyDriver  # noqa: F401
