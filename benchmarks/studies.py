@@ -1,6 +1,6 @@
-"""What the study runner itself costs: 20 short runs, their own time against the wall's.
+"""Measure the overhead of the study runner: 20 short runs, their own time and the wall time.
 
-Run with `make benchmark-studies`; the figures go to benchmarks/results/studies.json.
+`make benchmark-studies` runs it and writes benchmarks/results/studies.json.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from policy_inertia.study.plan import Run
-from policy_inertia.study.run.scheduler import Workers, run_study
+from policy_inertia.study.run.scheduler import run_study
+from policy_inertia.study.run.workers import Workers
 from policy_inertia.study.toml import study_from_dict
 
 RESULT = Path(__file__).parent / "results" / "studies.json"
@@ -28,19 +29,19 @@ def main() -> None:
         },
         "overhead",
     )
-    seen: dict[Path, Run] = {}
+    watched: dict[Path, Run] = {}
 
     def watch(runs: Sequence[Run]) -> None:
-        seen.update((r.path, r) for r in runs)
+        watched.update((r.path, r) for r in runs)
 
     pool = Workers()
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         run_study(study, Path(folder) / "s", pool, watch)
         wall = time.perf_counter() - started
-    own = sum(r.seconds for r in seen.values())
+    own = sum(r.seconds for r in watched.values())
     figures = {
-        "runs": len(seen),
+        "runs": len(watched),
         "processes": pool.jobs,
         "wall_seconds": wall,
         "own_seconds": own,
@@ -48,8 +49,8 @@ def main() -> None:
     }
     RESULT.write_text(json.dumps(figures, indent=1) + "\n")
     print(
-        f"{len(seen)} runs in {pool.jobs} processes: {own:.0f} s of their own in "
-        f"{wall:.0f} s x {pool.jobs}, a share of {figures['share']:.3f} (wanted: 0.95)"
+        f"{len(watched)} runs in {pool.jobs} processes: the runs took {own:.0f} s of "
+        f"{wall:.0f} s x {pool.jobs}, a share of {figures['share']:.3f} (aim: 0.95)"
     )
 
 

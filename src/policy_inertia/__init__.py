@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from policy_inertia.settings import settings as settings
     from policy_inertia.smoothing.smooth import smooth as smooth
     from policy_inertia.smoothing.smooth_actions import SmoothActions as SmoothActions
-    from policy_inertia.study.comparison import compare as compare
+    from policy_inertia.study.run.scheduler import compare as compare
     from policy_inertia.training.loop import train as train
 
 _HOME = {
@@ -36,7 +36,7 @@ _HOME = {
     "RunConfig": "settings",
     "SmoothActions": "smoothing.smooth_actions",
     "calibrate": "calibration.sweep",
-    "compare": "study.comparison",
+    "compare": "study.run.scheduler",
     "evaluate": "evaluation.evaluate",
     "export": "interop.onnx_out",
     "load_core": "policies.cores",

@@ -70,3 +70,16 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         raise InputError(f"there is no method '{name}'{nearest(name, METHODS)}")
     return METHODS[name]
+
+
+def core_method(name: str) -> str | None:
+    """Return the method that trains the core of `name` by itself, such as "sac" for "nsac"."""
+    if name not in METHODS:
+        return None
+    row = METHODS[name]
+    core = getattr(row.config, "core", None)
+    for other, candidate in METHODS.items():
+        same = (candidate.repeats, candidate.penalty) == (row.repeats, row.penalty)
+        if same and candidate.config == core:
+            return other
+    return None

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from policy_inertia.drawing.plots import COLOURS, Line, Panel, Point, aligned, render, text_colour
+from policy_inertia.drawing.plots import COLOURS, Line, Panel, Point, render, text_colour
 
 LINE = Line("a $b$", COLOURS[0], [0, 1, 2], [1, 2, 3], [0, 1, 2], [2, 3, 4])
 POINTS = [Point("here", COLOURS[1], "o", 1, 2, (0, 2)), Point("", COLOURS[2], "s", 3, 4)]
@@ -35,13 +35,3 @@ def test_words_stay_words():
 @pytest.mark.parametrize("colour", COLOURS)
 def test_labels_can_be_read(colour):
     assert contrast_with_white(text_colour(colour)) >= 4.5
-
-
-def test_curves_are_as_long_as_the_shortest_and_have_holes():
-    long = [{"step": 0, "x": 1}, {"step": 5, "x": 2}, {"step": 9, "x": 3}]
-    runs = [long, [{"step": 0}, {"step": 5, "x": 4}]]
-    steps, values = aligned(runs, "x")
-    assert steps.tolist() == [0, 5]
-    assert values[:, 1].tolist() == [2, 4]
-    assert values[0, 0] == 1
-    assert values[1, 0] != values[1, 0]

@@ -1,10 +1,11 @@
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from policy_inertia import InputError
 from policy_inertia.settings import settings
-from policy_inertia.study.declared import STUDIES
 from policy_inertia.study.plan import SCALED, Experiment, Line, Study, Task
 
 TWO_WAY = Task("Two-Way", "policy_inertia/TwoWay-v0")
@@ -13,11 +14,11 @@ SIMPLE = Task(
 )
 
 
-def study(*lines, **changes):
+def study(*lines: Line, **changes: Any) -> Study:
     return Study("s", "S", (Experiment("e", "E", lines),), **{"seeds": (0, 1), **changes})
 
 
-def test_line_is_the_studys_settings_then_the_tasks_then_its_own():
+def test_a_line_overrides_its_task_and_the_task_overrides_the_study() -> None:
     task = Task("t", "CartPole-v1", {"steps": 20, "gamma": 0.5})
     line = Line("l", "nsac", task, {"gamma": 0.9, "mu0": 0.2, "core": {"temperature": 0.3}})
     config = line.config({"steps": 10, "gamma": 0.1, "envs": 4}, seed=3)
@@ -34,7 +35,7 @@ def test_line_is_the_studys_settings_then_the_tasks_then_its_own():
     assert config == expected
 
 
-def test_runs_of_two_experiments_that_are_the_same_are_one():
+def test_two_experiments_share_a_run_that_both_need() -> None:
     one = Experiment("a", "A", (Line("NSAC", "nsac", TWO_WAY),), hysteresis=(0.1, 0.5))
     two = Experiment("b", "B", (Line("mu0 = 0", "nsac", TWO_WAY, {"mu0": 0.0}),), hysteresis=(0.2,))
     runs = Study("s", "S", (one, two), (0, 1)).runs(Path("f"))
@@ -42,7 +43,7 @@ def test_runs_of_two_experiments_that_are_the_same_are_one():
     assert runs[0].hysteresis == (0.1, 0.2, 0.5)
 
 
-def test_folders_say_what_differs_and_never_collide():
+def test_folders_are_named_by_what_differs_and_never_collide() -> None:
     lines = (
         Line("a", "nsac", TWO_WAY),
         Line("b", "nsac", TWO_WAY, {"mu0": 0.1}),
@@ -51,7 +52,7 @@ def test_folders_say_what_differs_and_never_collide():
         Line("e", "nsac", TWO_WAY, {"hidden": list(range(1, 60))}),
         Line("f", "nsac", TWO_WAY, {"hidden": list(range(1, 61))}),
     )
-    paths = [str(r.path.parent.relative_to("f/runs")) for r in study(*lines).runs(Path("f"))][::1]
+    paths = [str(r.path.parent.relative_to("f/runs")) for r in study(*lines).runs(Path("f"))]
     assert paths[:4] == [
         "TwoWay-v0/nsac",
         "TwoWay-v0/nsac,mu0=0.1",
@@ -62,7 +63,7 @@ def test_folders_say_what_differs_and_never_collide():
     assert max(map(len, paths)) < 120
 
 
-def test_all_lines_are_equally_far_when_a_study_is_stopped():
+def test_a_stopped_study_has_finished_equally_many_runs_of_all_lines() -> None:
     runs = study(Line("a", "dqn", TWO_WAY), Line("b", "sac", TWO_WAY)).runs(Path("f"))
     assert [(r.config.method, r.config.seed) for r in runs] == [
         ("dqn", 0),
@@ -72,13 +73,13 @@ def test_all_lines_are_equally_far_when_a_study_is_stopped():
     ]
 
 
-def test_action_repetition_gets_no_filter():
+def test_a_method_that_holds_its_actions_gets_no_filter() -> None:
     line = Line("a", "dqn-repeat", TWO_WAY)
     (run,) = Study("s", "S", (Experiment("e", "E", (line,), hysteresis=(1.0,)),), (0,)).runs(Path())
     assert run.hysteresis == ()
 
 
-def test_scale_shortens_everything_by_one_factor():
+def test_scale_shortens_the_whole_schedule_by_one_factor() -> None:
     longer = Line("b", "sac", Task("t", "CartPole-v1", {"steps": 4_000}))
     plan = study(Line("a", "dqn", TWO_WAY), longer, settings={"steps": 1_000}).scaled(0.1)
     short, long = (r.config for r in plan.runs(Path())[:2])
@@ -91,23 +92,27 @@ def test_scale_shortens_everything_by_one_factor():
     }
 
 
-def test_the_papers_figures_are_all_declared():
-    paper = STUDIES["paper"]
-    names = [e.name for e in paper.experiments]
-    assert names == ["base", "action-repetition", "reward-penalty", "scenarios", "mu0", "alpha"]
-    base = paper.experiments[0]
-    assert {x.method for x in base.lines} == {"dqn", "sac", "nsac"}
-    assert len({x.task.env for x in base.lines}) == 4
-    assert paper.seeds == (0, 1, 2, 3, 4)
-    config = base.lines[0].config(paper.settings, 0)
-    assert (config.eval_every, config.eval_episodes) == (5_000, 20)
-    simple = [x for x in paper.experiments[3].lines if x.task.name != "Two-Way"]
-    assert simple[0].config(paper.settings, 0).env_kwargs == {"config": {"scenario": "simple"}}
-    assert len(paper.only(["mu0"]).experiments) == 1
+def test_the_smallest_study_is_methods_side_by_side_on_one_env() -> None:
+    plan = Study.of_methods(
+        ["dqn", "nsac", "dqn"], "CartPole-v1", 2, [0.1], {"nsac": {"mu0": 0.2}}, {"steps": 50}
+    )
+    assert (plan.name, plan.title, plan.seeds) == ("comparison", "dqn, nsac on CartPole-v1", (0, 1))
+    runs = plan.runs(Path("f"))
+    assert [(r.config.method, r.config.steps, r.hysteresis) for r in runs[:2]] == [
+        ("dqn", 50, (0.1,)),
+        ("nsac", 50, (0.1,)),
+    ]
+    assert runs[1].config.to_dict()["config"]["mu0"] == 0.2
+
+
+def test_only_a_dial_is_also_held_to_budgets_without_its_controller() -> None:
+    lines = tuple(Line(m, m, TWO_WAY) for m in ("dqn", "nsac", "dial-dqn"))
+    plan = Study("s", "S", (Experiment("e", "E", lines, budgets=(0.1,)),), (0,))
+    assert [r.core_budgets for r in plan.runs(Path("f"))] == [(), (), (0.1,)]
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("build", "message"),
     [
         (lambda: study(Line("a", "dqn", TWO_WAY), seeds=(0, 0)), "seed 0 is given twice"),
         (lambda: study(Line("a", "dqn", TWO_WAY), seeds=()), "different whole numbers"),
@@ -125,6 +130,6 @@ def test_the_papers_figures_are_all_declared():
         ),
     ],
 )
-def test_studies_that_make_no_sense_are_refused(make, says):
-    with pytest.raises(InputError, match=says):
-        make()
+def test_a_study_that_makes_no_sense_is_refused(build: Callable[[], Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        build()

@@ -1,3 +1,6 @@
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from policy_inertia import InputError
@@ -36,7 +39,7 @@ ablation = true
 """
 
 
-def test_file_says_all_that_a_study_can_hold(tmp_path):
+def test_a_file_can_hold_everything_that_a_study_can(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(WHOLE)
     study = find_study(str(tmp_path / "mine.toml"))
     assert (study.name, study.title, study.about, study.seeds) == (
@@ -55,13 +58,13 @@ def test_file_says_all_that_a_study_can_hold(tmp_path):
         ("NSAC, bounded", "CartPole-v1"),
     ]
     assert (two.ablation, two.hysteresis) == (True, (0.1,))
-    config = two.lines[1].config(study.settings, 3)
+    config: Any = two.lines[1].config(study.settings, 3)
     assert (config.steps, config.envs, config.config.mu0) == (2_000, 4, 0.2)
     assert config.config.core.temperature == 0.05
     assert config.env_kwargs == {"config": {"scenario": "simple"}}
 
 
-def test_short_form_is_names_alone(tmp_path):
+def test_a_list_of_names_is_enough(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text('methods = ["dqn"]\ntasks = ["CartPole-v1"]\nseeds = 2')
     study = load_study(tmp_path / "s.toml")
     assert study.seeds == (0, 1)
@@ -69,7 +72,7 @@ def test_short_form_is_names_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("methds = []", "'methds' is no key of a study: did you mean 'methods'"),
         ("methods = [", "is no valid TOML"),
@@ -88,18 +91,20 @@ def test_short_form_is_names_alone(tmp_path):
         ),
         (
             'methods.a = {method = "nsac", repeats = [1, 2]}\ntasks = ["X"]',
-            "holds its actions by its inertia",
+            "holds its actions by its controller",
         ),
     ],
 )
-def test_mistakes_in_a_file_are_one_sentence(text, says, tmp_path):
+def test_a_mistake_in_a_file_is_reported_in_one_sentence(
+    text: str, message: str, tmp_path: Path
+) -> None:
     (tmp_path / "s.toml").write_text(text)
-    with pytest.raises(InputError, match=says) as told:
+    with pytest.raises(InputError, match=message) as error:
         load_study(tmp_path / "s.toml")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
-def test_unknown_studies_and_unreadable_files(tmp_path):
+def test_an_unknown_study_or_an_unreadable_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="did you mean 'paper'"):
         find_study("papr")
     with pytest.raises(InputError, match="cannot be read"):

@@ -34,21 +34,22 @@ class AtBudget(Command):
     """Where to store the records."""
 
     def run(self) -> None:
-        from policy_inertia.study.analysis import at_budget as m
-        from policy_inertia.study.analysis import constant_action as constant
+        from policy_inertia.study.analysis import at_budget
+        from policy_inertia.study.analysis.constant_action import constant_action_records
         from policy_inertia.study.folder import collect
+        from policy_inertia.study.report import markdown
 
         if self.study.is_dir():
             results = collect(self.study)
-            records = m.records(results)
+            records = at_budget.budget_records(results)
             with out.status("one action") as status:
-                records += constant.records(results, status.update)
-            m.write_records(self.out or self.study / "records.csv", records)
+                records += constant_action_records(results, status.update)
+            at_budget.write_records(self.out or self.study / "records.csv", records)
         else:
-            records = m.read_records(self.study)
-        rows = m.matched(records)
-        for way in m.WAYS:
-            print(m.markdown(rows, way))
-            print(m.markdown(rows, way, m.WORTH))
-            for table in (m.verdicts(rows, way), m.own_cores(rows, way)):
-                print(table + "\n")
+            records = at_budget.read_records(self.study)
+        rows = at_budget.at_budgets(records)
+        for actions in at_budget.ACTIONS:
+            print(markdown.budget_tables(rows, actions))
+            print(markdown.budget_tables(rows, actions, markdown.DISCOUNTED))
+            print(markdown.rival_table(at_budget.rival_comparisons(rows, actions)) + "\n")
+            print(markdown.core_table(at_budget.core_comparisons(rows, actions)) + "\n")

@@ -41,7 +41,7 @@ class Compare(Command):
     """Folder for the runs and the report."""
 
     def run(self) -> None:
-        from policy_inertia.study.comparison import compare
+        from policy_inertia.study.run.scheduler import compare
 
         settings = assignments("--set", self.set)
         overrides = {name: settings.pop(name) for name in self.methods if name in settings}

@@ -81,14 +81,15 @@ class Study(Command):
 
     def _pool(self) -> Any:
         from policy_inertia.study.run.ray import RayPool
-        from policy_inertia.study.run.scheduler import Workers
+        from policy_inertia.study.run.workers import Workers
 
         return RayPool(self.ray) if self.ray else Workers(self.workers.jobs)
 
 
 def _show_duration(plan: Plan, folder: Path, jobs: int | None) -> None:
     from policy_inertia.study.run.duration import estimate
-    from policy_inertia.study.run.scheduler import Workers, done
+    from policy_inertia.study.run.scheduler import done
+    from policy_inertia.study.run.workers import Workers
 
     runs = [r for r in plan.runs(folder) if not done(r)]
     with counting("timing each kind of run", len(runs)) as watch:

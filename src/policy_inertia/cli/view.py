@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from policy_inertia.metrics.calibration_table import Calibration
     from policy_inertia.study.analysis.statistics import Estimate
     from policy_inertia.study.analysis.summary import Row
-    from policy_inertia.study.results import Experiment
+    from policy_inertia.study.results import ExperimentResults
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -64,23 +64,15 @@ def show_titled(title: str, table: Table) -> None:
 MOST_THRESHOLDS = 3  # of hysteresis that a table on the screen shows
 
 
-def study_tables(experiment: Experiment, rows: Sequence[Row]) -> Iterator[Table]:
+def study_tables(experiment: ExperimentResults, rows: Sequence[Row]) -> Iterator[Table]:
     """For each task of an experiment, every policy's figures over seeds, sampled and greedy."""
-    from policy_inertia.study.analysis.summary import (
-        CRASHES,
-        ENDS,
-        OSCILLATION,
-        RETURN,
-        always_greedy,
-        tasks,
-    )
+    from policy_inertia.study.analysis.summary import always_greedy, measures_of
 
-    for task in tasks(experiment):
+    for task in experiment.tasks:
         here = [r for r in rows if r.task == task]
         if len({r.hysteresis for r in here}) > 1 + MOST_THRESHOLDS:  # the report shows all
             here = [r for r in here if r.hysteresis is None]
-        told = any(CRASHES.key in r.estimates for r in here)
-        measures = (RETURN, OSCILLATION, CRASHES if told else ENDS)
+        measures = measures_of(here, "headline")
         counts = {len(r.seeds) for r in here}
         most = f"{max(counts)} seed{'s' * (max(counts) != 1)}"
         caption = (
@@ -100,7 +92,7 @@ def study_tables(experiment: Experiment, rows: Sequence[Row]) -> Iterator[Table]
             if own:
                 table.add_row(f"[italic]{head} actions")
             for r in own:
-                cells = [(r.estimates.get(m.key), m.style) for m in measures]
+                cells = [(r.estimates.get(m.name), m.format) for m in measures]
                 table.add_row(escape(r.name), *(_cell(e, style) for e, style in cells))
             table.add_section()
         yield table

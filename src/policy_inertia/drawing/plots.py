@@ -104,17 +104,6 @@ def draw_dial(tables: dict[str, Calibration], title: str, path: Path) -> None:
     save(panels, f"{title}: each dot is one setting, greedy actions", path)
 
 
-def aligned(runs: Sequence[Sequence[dict[str, Any]]], key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Steps, and a figure (seeds x steps) as far as all runs have come; NaN where there is none."""
-    n = min(len(records) for records in runs)
-    steps = np.array([record["step"] for record in runs[0][:n]])
-    return steps, np.array([[r.get(key) for r in records[:n]] for records in runs], float)
-
-
-def many(n: int, what: str) -> str:
-    return f"{n} {what}{'s' * (n != 1)}"
-
-
 def save(panels: Sequence[Panel], title: str, *paths: Path) -> None:
     """Draw panels side by side into one file for each path; the ending says which kind."""
     kinds = [path.suffix.removeprefix(".") for path in paths]

@@ -1,1 +1,1 @@
-"""Studies: many runs as data, carried out anywhere, and what they found."""
+"""Studies: many runs declared as data, carried out, analysed and reported."""

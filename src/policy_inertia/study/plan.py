@@ -1,8 +1,7 @@
 """A study as data: which methods, on which tasks, with which settings and seeds.
 
-Nothing is run here. A study is a few experiments, each of which is a figure of lines; a line is a
-method with its settings on a task, and every seed of a line is a run. Lines of two experiments that
-ask for the same run share it.
+Nothing runs here. A study has experiments, an experiment has lines, and a line is one method with
+its settings on one task. Every seed of a line is a run. Two lines that need the same run share it.
 """
 
 from __future__ import annotations
@@ -19,16 +18,38 @@ from typing import Any
 
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.settings import RunConfig, merge, settings
-from policy_inertia.study.run.job import AFTERWARDS
 
 SCALED = ("steps", "eval_every", "eval_episodes", "final_episodes", "learning_starts")
-# how long and how often: not what the run is, so not in its folder's name
+# The schedule does not change what a run is, so it is not part of the folder's name.
 SCHEDULE = ("seed", *SCALED, "envs", "checkpoint_seconds")
 
 
 @dataclass(frozen=True)
+class Extra:
+    """An extra evaluation of a trained policy at several levels.
+
+    A level is a threshold of the hysteresis filter, or a budget: an oscillation ratio that the
+    policy keeps by its price (a dial) or by the filter (every other policy).
+    """
+
+    budget: bool
+    core: bool = False  # evaluate the policy's core without its controller
+
+
+EXTRAS = {
+    "hysteresis": Extra(budget=False),
+    "budgets": Extra(budget=True),
+    "core_budgets": Extra(budget=True, core=True),
+}
+"""Every extra evaluation, by the name of its file and of its field in `Run`."""
+
+EXPERIMENT_EXTRAS = ("hysteresis", "budgets")
+"""The extras that an experiment declares; `core_budgets` follows from `budgets`."""
+
+
+@dataclass(frozen=True)
 class Task:
-    """An env under the name that figures call it by."""
+    """An env and the name that figures show for it."""
 
     name: str
     env: str
@@ -45,27 +66,30 @@ class Line:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def config(self, common: Mapping[str, Any], seed: int) -> RunConfig:
-        """The run of one seed: the study's settings, then the task's, then the line's own."""
+        """Return the run of one seed.
+
+        The task's settings override the study's (`common`), and the line's override both.
+        """
         changes = merge(merge(dict(common), self.task.settings), self.settings)
         return settings(self.method, self.task.env, **changes, seed=seed)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What one figure shows."""
+    """The lines that one figure shows."""
 
     name: str
     title: str
     lines: tuple[Line, ...]
     about: str = ""
     ablation: bool = False
-    hysteresis: tuple[float, ...] = ()  # thresholds of the filter to put around its policies
-    budgets: tuple[float, ...] = ()  # of oscillation, to hold its policies to
+    hysteresis: tuple[float, ...] = ()  # thresholds of the filter to evaluate
+    budgets: tuple[float, ...] = ()  # oscillation ratios to hold every policy to
 
 
 @dataclass(frozen=True)
 class Study:
-    """Experiments that share their seeds and schedule."""
+    """Experiments that share their seeds and their schedule."""
 
     name: str
     title: str
@@ -79,46 +103,70 @@ class Study:
             raise InputError(f"seeds is {list(self.seeds)}: give different whole numbers from 0 on")
         if len(set(self.seeds)) < len(self.seeds):
             twice = next(s for s in self.seeds if self.seeds.count(s) > 1)
-            raise InputError(f"seed {twice} is given twice: a run counts once, so leave one out")
-        for names, what in (
+            raise InputError(f"seed {twice} is given twice: give every seed once")
+        for names, kind in (
             ([e.name for e in self.experiments], "experiments"),
             *(([f"{x.task.name}: {x.label}" for x in e.lines], "lines") for e in self.experiments),
         ):
             if not names:
-                raise InputError(f"the study '{self.name}' has no {what}: name one at least")
+                raise InputError(f"the study '{self.name}' has no {kind}: add at least one")
             if len(set(names)) < len(names):
-                raise InputError(f"two {what} of '{self.name}' have the same name: rename one")
+                raise InputError(f"two {kind} of '{self.name}' have the same name: rename one")
+
+    @classmethod
+    def of_methods(
+        cls,
+        methods: Sequence[str],
+        env: str,
+        seeds: int,
+        hysteresis: Sequence[float] = (),
+        overrides: Mapping[str, dict[str, Any]] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Study:
+        """Return the smallest study: several methods side by side on one env.
+
+        Args:
+            methods: names of methods; a name that occurs twice counts once.
+            env: Gymnasium id of the env.
+            seeds: number of seeds; they start at 0.
+            hysteresis: thresholds of the filter to evaluate around every policy.
+            overrides: settings of single methods, by the method's name.
+            settings: settings of every run.
+        """
+        if not methods:
+            raise InputError("no method is given: name one or more, such as dqn sac nsac")
+        if not isinstance(env, str):
+            raise InputError(
+                "env is a function: a comparison trains in other processes and needs an id, so "
+                "register the env with Gymnasium and give its id (package:Id)"
+            )
+        if seeds < 1:
+            raise InputError(f"seeds is {seeds}: compare over one seed at least, better five")
+        task = Task(env, env)
+        own = overrides or {}
+        lines = tuple(Line(m, m, task, own.get(m, {})) for m in dict.fromkeys(methods))
+        experiment = Experiment("comparison", env, lines, hysteresis=tuple(hysteresis))
+        title = f"{', '.join(x.label for x in lines)} on {env}"
+        return cls("comparison", title, (experiment,), tuple(range(seeds)), dict(settings or {}))
 
     def scaled(self, factor: float) -> Study:
-        """The same study with everything shortened by one factor."""
+        """Return the study with its whole schedule shortened by one factor."""
         if not 0 < factor <= 1 or math.isnan(factor):
             raise InputError(f"scale is {factor}: give a factor above 0 and up to 1, such as 0.01")
         if factor == 1:
             return self
         config = self.experiments[0].lines[0].config(self.settings, 0).to_dict()
         common = {k: max(1, round(config[k] * factor)) for k in SCALED}
-        lines = [
-            dataclasses.replace(
-                e,
-                lines=tuple(
-                    dataclasses.replace(
-                        x,
-                        task=dataclasses.replace(
-                            x.task, settings=_shorter(x.task.settings, factor)
-                        ),
-                        settings=_shorter(x.settings, factor),
-                    )
-                    for x in e.lines
-                ),
-            )
+        experiments = tuple(
+            dataclasses.replace(e, lines=tuple(_scaled_line(x, factor) for x in e.lines))
             for e in self.experiments
-        ]
+        )
         return dataclasses.replace(
-            self, experiments=tuple(lines), settings={**self.settings, **common}
+            self, experiments=experiments, settings={**self.settings, **common}
         )
 
     def only(self, names: Sequence[str]) -> Study:
-        """The study with some of its experiments."""
+        """Return the study with only these experiments; with all if `names` is empty."""
         known = [e.name for e in self.experiments]
         for name in names:
             if name not in known:
@@ -129,85 +177,91 @@ class Study:
             self, experiments=tuple(e for e in self.experiments if e.name in names)
         )
 
-    def runs(self, folder: Path) -> list[Run]:
-        """Every run once, seed by seed, so that a stopped study has all lines equally far."""
-        found: dict[Path, Run] = {}
-        for seed in self.seeds:
-            for experiment, line in self.lines():
-                run = self.run(folder, experiment, line, seed)
-                same = found.setdefault(run.path, run)
-                if same.config != run.config:
-                    raise InputError(
-                        f"'{self.name}' asks for the same run ({run.path}) with two schedules: "
-                        "give both the same steps and evaluations"
-                    )
-                for kind in AFTERWARDS:
-                    levels = {*getattr(same, kind), *getattr(run, kind)}
-                    setattr(same, kind, tuple(sorted(levels)))
-        return list(found.values())
-
     def lines(self) -> Iterator[tuple[Experiment, Line]]:
+        """Iterate over all lines, each with its experiment."""
         for experiment in self.experiments:
             for line in experiment.lines:
                 yield experiment, line
 
     def run(self, folder: Path, experiment: Experiment, line: Line, seed: int) -> Run:
+        """Return the run of one line and seed, with its folder inside `folder`."""
         config = line.config(self.settings, seed)
-        plain = settings(line.method, line.task.env)
-        task = _slug(line.task.env.split("/")[-1], _changes({}, {"": config.env_kwargs}))
-        variant = _slug(line.method, _changes(plain.to_dict(), config.to_dict(), "env_kwargs"))
+        defaults = settings(line.method, line.task.env)
+        task = _folder_name(line.task.env.split("/")[-1], _changes({}, {"": config.env_kwargs}))
+        variant = _folder_name(
+            line.method, _changes(defaults.to_dict(), config.to_dict(), "env_kwargs")
+        )
         path = folder / "runs" / task / variant / f"seed-{seed}"
         label = f"{line.task.name}, {line.label}, seed {seed}"
-        free = config.repeats == (1,)  # the others hold their actions by themselves
-        if not free:
+        if config.repeats != (1,):  # the policy chooses how long it holds: nothing to filter
             return Run(label, config, path)
         core = experiment.budgets if config.config.traits.dial else ()
         return Run(label, config, path, experiment.hysteresis, experiment.budgets, core)
 
+    def runs(self, folder: Path) -> list[Run]:
+        """Return every run once, seed by seed: a stopped study has equally many of each line."""
+        runs: dict[Path, Run] = {}
+        for seed in self.seeds:
+            for experiment, line in self.lines():
+                run = self.run(folder, experiment, line, seed)
+                same = runs.setdefault(run.path, run)
+                if same.config != run.config:
+                    raise InputError(
+                        f"'{self.name}' asks for the same run ({run.path}) with two schedules: "
+                        "give both the same steps and evaluations"
+                    )
+                for name in EXTRAS:
+                    levels = {*getattr(same, name), *getattr(run, name)}
+                    setattr(same, name, tuple(sorted(levels)))
+        return list(runs.values())
+
 
 @dataclass
 class Run:
-    """One run of a study, and how far it is."""
+    """One run of a study and its progress."""
 
     label: str
     config: RunConfig
     path: Path
     hysteresis: tuple[float, ...] = ()
     budgets: tuple[float, ...] = ()
-    core_budgets: tuple[float, ...] = ()  # the same, for a dial's core by itself
+    core_budgets: tuple[float, ...] = ()
     step: int = 0
-    figures: dict[str, Any] = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)  # of the last evaluation
     tries: int = 0
-    seconds: float = 0.0  # that it took, over all tries
+    seconds: float = 0.0  # over all tries
     error: str | None = None
     traceback: str = ""
     state: str = "waiting"  # then running, done or failed
 
 
-def _shorter(values: dict[str, Any], factor: float) -> dict[str, Any]:
+def _scaled_line(line: Line, factor: float) -> Line:
+    task = dataclasses.replace(line.task, settings=_scaled(line.task.settings, factor))
+    return dataclasses.replace(line, task=task, settings=_scaled(line.settings, factor))
+
+
+def _scaled(values: dict[str, Any], factor: float) -> dict[str, Any]:
     return {k: max(1, round(v * factor)) if k in SCALED else v for k, v in values.items()}
 
 
 def _changes(old: Mapping[str, Any], new: Mapping[str, Any], *without: str) -> list[str]:
-    """What `new` says otherwise than `old`, as 'name=value', without the schedule."""
-    found = []
+    """List where `new` differs from `old`, as 'name=value'; the schedule is left out."""
+    changes: list[str] = []
     for name, value in new.items():
         if name in (*SCHEDULE, *without) or value == old.get(name):
             continue
         if isinstance(value, dict):
             inner = _changes(old.get(name) or {}, value)
-            hide = name in ("", "config")  # these groups say nothing to a reader
-            found += inner if hide else [f"{name}.{text}" for text in inner]
+            hidden = name in ("", "config")  # group names that tell a reader nothing
+            changes += inner if hidden else [f"{name}.{text}" for text in inner]
         else:
-            found.append(f"{name}={value if isinstance(value, str) else json.dumps(value)}")
-    return found
+            changes.append(f"{name}={value if isinstance(value, str) else json.dumps(value)}")
+    return changes
 
 
-def _slug(*parts: Any) -> str:
-    """A name for a folder: what differs, or a digest of it where that is long."""
-    first, changes = parts
-    text = ",".join([first, *changes])
-    text = re.sub(r"[^\w.,=+-]+", "_", text)
+def _folder_name(start: str, changes: Sequence[str]) -> str:
+    """Join the parts to a folder's name; a long name ends in a digest of itself."""
+    text = re.sub(r"[^\w.,=+-]+", "_", ",".join([start, *changes]))
     if len(text) > 80:
         text = f"{text[:60]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     return text

@@ -1,4 +1,4 @@
-"""What a study found, as figures, statistics and the report read it."""
+"""The results of a study, as the analysis and the report read them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+Levels = dict[float, list[dict[str, Any]]]
+"""Figures of an extra evaluation: by level, then one entry for each seed."""
+
 
 @dataclass(frozen=True)
-class Series:
-    """One line of a figure: a method with its settings on a task, over seeds (finished runs only).
+class LineResults:
+    """The finished runs of one line: a method with its settings on a task.
 
-    `curves`, `results` and `folders` have an entry for each seed, and so has each threshold of
-    `hysteresis`, where the filter was asked for, and each of `budgets` (and of a dial's core,
-    `core_budgets`), which may be unreachable.
+    `folders`, `curves` and `results` have one entry for each seed, and so has every level of
+    `hysteresis`, `budgets` and `core_budgets`. A policy that cannot keep a budget has an entry
+    with the reason under "unreachable".
     """
 
     label: str
@@ -25,30 +28,42 @@ class Series:
     folders: list[Path]
     curves: list[list[dict[str, Any]]]
     results: list[dict[str, Any]]
-    hysteresis: dict[float, list[dict[str, Any]]]
-    budgets: dict[float, list[dict[str, Any]]] = field(default_factory=dict)
-    core_budgets: dict[float, list[dict[str, Any]]] = field(default_factory=dict)
+    hysteresis: Levels
+    budgets: Levels = field(default_factory=dict)
+    core_budgets: Levels = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """What one figure shows; an ablation has the mean inertia as a panel of its own."""
+class ExperimentResults:
+    """The results of one experiment; an ablation also draws the mean inertia."""
 
     name: str
     title: str
     about: str
     ablation: bool
-    series: list[Series]
+    lines: list[LineResults]
+
+    @property
+    def tasks(self) -> list[str]:
+        """The experiment's tasks, in its order."""
+        return list(dict.fromkeys(x.task for x in self.lines))
+
+    def of_task(self, task: str) -> list[LineResults]:
+        """Return the lines of one task that have a finished run."""
+        return [x for x in self.lines if x.task == task and x.seeds]
 
 
 @dataclass(frozen=True)
 class Results:
-    """All of a study: `failed` names runs with their errors, `command` makes it again."""
+    """The results of a whole study.
+
+    `command` is the command that ran it, and `failed` lists runs that failed, with their errors.
+    """
 
     title: str
     about: str
     command: str
     versions: dict[str, str]
     folder: Path
-    experiments: list[Experiment]
+    experiments: list[ExperimentResults]
     failed: list[tuple[str, str]]

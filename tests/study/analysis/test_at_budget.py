@@ -1,152 +1,162 @@
 import dataclasses
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from policy_inertia import InputError
-from policy_inertia.cli import main as cli
 from policy_inertia.study.analysis.at_budget import (
+    DISCOUNTED_RETURN,
+    Actions,
+    AtBudget,
     Record,
+    at_budgets,
+    budget_records,
+    compare_with_rivals,
+    core_comparisons,
     difference,
-    matched,
-    own_cores,
+    discounted_return,
     read_records,
-    records,
-    versus,
-    worth,
+    rival_comparisons,
     write_records,
 )
-from policy_inertia.study.results import Experiment, Results, Series
-
-
-def line(label, method, kept) -> Series:
-    n = len(kept)
-    empty: list = [[] for _ in range(n)]
-    config = {"gamma": 0.9}
-    return Series(
-        label, "T", method, "E", config, list(range(n)), [], empty, empty, {}, {0.1: kept}
-    )
-
-
-def kept(mean_return, calibrated, oscillation=0.09, crashes=0.0):
-    greedy = {"return": mean_return, "oscillation_ratio": oscillation, "crash_rate": crashes}
-    greedy |= {"length": 10.0, "termination_rate": crashes or 0.0}
-    sampled = {**greedy, "return": mean_return - 1}
-    return {"greedy": greedy, "sampled": sampled, "calibrated_return": calibrated}
-
+from policy_inertia.study.results import ExperimentResults, LineResults, Results
 
 UNREACHABLE = {"unreachable": "no"}
 
 
-def all_records(*series):
-    experiment = Experiment("e", "E", "", False, list(series))
-    return records(Results("t", "", "", {}, Path("study"), [experiment], []))
+def held(return_: float, calibrated: float, crashes: float = 0.0) -> dict[str, Any]:
+    """The figures of a run that keeps the budget; sampled actions return one less."""
+    greedy = {"return": return_, "oscillation_ratio": 0.09, "crash_rate": crashes}
+    greedy |= {"length": 10.0, "termination_rate": crashes}
+    sampled = {**greedy, "return": return_ - 1}
+    return {"greedy": greedy, "sampled": sampled, "calibrated_return": calibrated}
 
 
-def found(*series, way="greedy"):
-    return [m for m in matched(all_records(*series)) if m.way == way]
+def line(label: str, method: str, seeds: list[dict[str, Any]]) -> LineResults:
+    n = len(seeds)
+    empty: list[Any] = [[] for _ in range(n)]
+    config = {"gamma": 0.9}
+    return LineResults(
+        label, "T", method, "E", config, list(range(n)), [], empty, empty, {}, {0.1: seeds}
+    )
 
 
-def test_seeds_that_cannot_keep_the_budget_are_counted_and_left_out():
-    (row,) = found(line("dqn", "dqn", [kept(3.0, 3), UNREACHABLE, kept(5.0, 5, crashes=0.5)]))
-    assert (row.method, row.seeds, list(row.kept)) == ("dqn", 3, [0, 2])
-    assert row.estimate("mean_return").value == 4.0
-    assert row.estimate("crash_rate").value == 0.25
-    (none,) = found(line("dqn", "dqn", [UNREACHABLE]))
-    assert (none.kept, none.estimate("mean_return")) == ({}, None)
+def records(*lines: LineResults) -> list[Record]:
+    experiment = ExperimentResults("e", "E", "", False, list(lines))
+    return budget_records(Results("t", "", "", {}, Path("study"), [experiment], []))
 
 
-def test_core_of_a_dial_is_a_rival_of_its_own():
-    dial = line("dial-dqn, gate", "dial-dqn", [kept(5.0, 0)])
-    dial = dataclasses.replace(dial, core_budgets={0.1: [kept(4.0, 0)]})
-    ours, core = found(dial)
-    assert (ours.method, core.method) == ("dial-dqn, gate", "core of dial-dqn, gate")
-    assert versus([ours, core], ours).rival is core
-    told = own_cores([ours, core], "greedy").splitlines()
-    assert told[2:] == ["| T | dial-dqn, gate | 0.1 | +1.00 | +0.000 |"]
+def rows(*lines: LineResults, actions: Actions = "greedy") -> list[AtBudget]:
+    return [m for m in at_budgets(records(*lines)) if m.actions == actions]
 
 
-def test_both_ways_to_act_are_told_apart():
-    (row,) = found(line("sac", "sac", [kept(3.0, 3)]), way="sampled")
-    assert row.estimate("mean_return").value == 2.0
+def value(row: AtBudget, figure: str) -> float:
+    estimate = row.estimate(figure)
+    assert estimate is not None
+    return estimate.value
 
 
-def test_size_of_a_penalty_is_chosen_by_calibration_and_not_by_what_is_reported():
-    small = line("dqn-ip 0.02", "dqn-ip", [kept(9.0, -2.0), kept(1.0, 2.0)])
-    large = line("dqn-ip 0.2", "dqn-ip", [kept(4.0, -1.0), UNREACHABLE])
-    (row,) = found(small, large)
-    assert (row.method, row.seeds, len(row.kept)) == ("dqn-ip", 2, 2)
-    assert row.estimate("mean_return").value == (4.0 + 1.0) / 2
+def test_seeds_that_cannot_keep_the_budget_are_counted_and_left_out() -> None:
+    (row,) = rows(line("dqn", "dqn", [held(3.0, 3), UNREACHABLE, held(5.0, 5, crashes=0.5)]))
+    assert (row.name, row.seeds, list(row.records)) == ("dqn", 3, [0, 2])
+    assert value(row, "return") == 4.0
+    assert value(row, "crash_rate") == 0.25
+    (none,) = rows(line("dqn", "dqn", [UNREACHABLE]))
+    assert (none.records, none.estimate("return")) == ({}, None)
 
 
-def test_difference_is_paired_by_seed_with_students_interval():
-    ours = line("dial-dqn, gate", "dial-dqn", [kept(5.0, 0), kept(9.0, 0), kept(1.0, 0)])
-    theirs = line("dqn", "dqn", [kept(4.0, 0), kept(6.0, 0), UNREACHABLE])
-    a, b = found(ours, theirs)
-    gap = difference(a, b, "mean_return")  # 1 and 3: mean 2, deviation sqrt 2, t = 12.706
+def test_a_dials_core_is_a_rival() -> None:
+    dial = line("dial-dqn, gate", "dial-dqn", [held(5.0, 0)])
+    dial = dataclasses.replace(dial, core_budgets={0.1: [held(4.0, 0)]})
+    ours, core = rows(dial)
+    assert (ours.name, core.name) == ("dial-dqn, gate", "core of dial-dqn, gate")
+    (against_rivals,) = rival_comparisons([ours, core], "greedy")
+    assert against_rivals.best is core
+    (against_core,) = core_comparisons([ours, core], "greedy")
+    assert against_core.ours is ours
+    assert against_core.return_.value == 1.0
+
+
+def test_greedy_and_sampled_actions_are_kept_apart() -> None:
+    (row,) = rows(line("sac", "sac", [held(3.0, 3)]), actions="sampled")
+    assert value(row, "return") == 2.0
+
+
+def test_calibration_chooses_the_size_of_a_penalty_not_the_reported_return() -> None:
+    small = line("dqn-ip 0.02", "dqn-ip", [held(9.0, -2.0), held(1.0, 2.0)])
+    large = line("dqn-ip 0.2", "dqn-ip", [held(4.0, -1.0), UNREACHABLE])
+    (row,) = rows(small, large)
+    assert (row.name, row.seeds, len(row.records)) == ("dqn-ip", 2, 2)
+    assert value(row, "return") == (4.0 + 1.0) / 2
+
+
+def test_a_difference_is_paired_by_seed_with_students_interval() -> None:
+    ours = line("dial-dqn, gate", "dial-dqn", [held(5.0, 0), held(9.0, 0), held(1.0, 0)])
+    theirs = line("dqn", "dqn", [held(4.0, 0), held(6.0, 0), UNREACHABLE])
+    gap = difference(*rows(ours, theirs), "return")  # 1 and 3: mean 2, deviation sqrt 2, t = 12.706
+    assert gap is not None
     assert gap.value == 2.0
     assert gap.high == pytest.approx(2 + 12.7062 * math.sqrt(2) / math.sqrt(2), rel=1e-4)
 
 
-def test_best_rival_is_the_one_with_the_highest_return_and_no_dial():
-    ours = line("dial-dqn, gate", "dial-dqn", [kept(5.0, 0, crashes=0.2)] * 2)
-    other = line("dial-dqn, full", "dial-dqn", [kept(8.0, 0)] * 2)
-    good = line("dqn", "dqn", [kept(4.0, 0, crashes=0.3)] * 2)
-    safe = line("sac", "sac", [kept(2.0, 0, crashes=0.1)] * 2)
-    seldom = line("nsac", "nsac", [kept(7.0, 0), UNREACHABLE])
-    rows = found(ours, other, good, safe, seldom)
-    against = versus(rows, rows[0])
-    assert (against.rival.method, against.safest.method) == ("dqn", "sac")
-    assert against.mean_return.value == 1.0
+def test_the_best_rival_has_the_highest_return_and_no_dial() -> None:
+    ours = line("dial-dqn, gate", "dial-dqn", [held(5.0, 0, crashes=0.2)] * 2)
+    other = line("dial-dqn, full", "dial-dqn", [held(8.0, 0)] * 2)
+    good = line("dqn", "dqn", [held(4.0, 0, crashes=0.3)] * 2)
+    safe = line("sac", "sac", [held(2.0, 0, crashes=0.1)] * 2)
+    seldom = line("nsac", "nsac", [held(7.0, 0), UNREACHABLE])
+    table = rows(ours, other, good, safe, seldom)
+    against = compare_with_rivals(table, table[0])
+    assert against is not None
+    assert against.safest is not None
+    assert against.crash_rate is not None
+    assert against.safest_crash_rate is not None
+    assert (against.best.name, against.safest.name) == ("dqn", "sac")
+    assert against.return_.value == 1.0
     assert against.crash_rate.value == pytest.approx(-0.1)
-    assert against.to_safest.value == pytest.approx(0.1)
-    alone = found(ours)
-    assert versus(alone, alone[0]) is None
+    assert against.safest_crash_rate.value == pytest.approx(0.1)
+    alone = rows(ours)
+    assert compare_with_rivals(alone, alone[0]) is None
 
 
-def test_worth_without_a_time_limit_by_hand():
-    """0.6 a step, and one step in twenty ends it: 0.6 (1 + 0.9 * 0.95 + ...) = 0.6 / 0.145."""
-    assert worth(6.0, 10.0, 0.5, 0.9) == pytest.approx(4.13793, rel=1e-5)
-    assert worth(6.0, 10.0, 0.0, 0.9) == pytest.approx(6.0)  # it never ends
-    assert worth(6.0, 1.0, 1.0, 0.9) == 6.0  # one step, and no other
+def test_the_discounted_return_is_the_one_worked_out_by_hand() -> None:
+    """0.6 a step, and one step in twenty is the last: 0.6 (1 + 0.9 * 0.95 + ...) = 0.6 / 0.145."""
+    assert discounted_return(6.0, 10.0, 0.5, 0.9) == pytest.approx(4.13793, rel=1e-5)
+    assert discounted_return(6.0, 10.0, 0.0, 0.9) == pytest.approx(6.0)  # it never ends
+    assert discounted_return(6.0, 1.0, 1.0, 0.9) == 6.0  # one step
 
 
-def test_rival_that_is_worth_most_need_not_have_the_highest_return():
-    ours = line("dial-dqn, gate", "dial-dqn", [kept(5.0, 0)] * 2)
-    fast = line("sac", "sac", [kept(6.0, 0, crashes=1.0)] * 2)
-    steady = line("dqn", "dqn", [kept(4.0, 0)] * 2)
-    rows = found(ours, fast, steady)
-    against = versus(rows, rows[0])
-    assert (against.rival.method, against.worthiest.method) == ("sac", "dqn")
-    assert against.to_worthiest.value == pytest.approx(5.0 - 4.0)  # 10 steps, gamma 0.9
+def test_the_rival_with_the_best_discounted_return_may_have_a_lower_return() -> None:
+    ours = line("dial-dqn, gate", "dial-dqn", [held(5.0, 0)] * 2)
+    fast = line("sac", "sac", [held(6.0, 0, crashes=1.0)] * 2)
+    steady = line("dqn", "dqn", [held(4.0, 0)] * 2)
+    table = rows(ours, fast, steady)
+    against = compare_with_rivals(table, table[0])
+    assert against is not None
+    assert against.most_valuable is not None
+    assert against.discounted_return is not None
+    assert (against.best.name, against.most_valuable.name) == ("sac", "dqn")
+    assert against.discounted_return.value == pytest.approx(5.0 - 4.0)  # 10 steps, gamma 0.9
 
 
-def test_records_come_back_from_a_file(tmp_path):
-    told = all_records(line("dqn", "dqn", [kept(3.25, 3), UNREACHABLE]))
-    assert told[0].worth == pytest.approx(3.25)
-    assert told[2] == Record("T", "dqn", "dqn", 1, 0.1, "greedy")
-    write_records(tmp_path / "records.csv", told)
-    back = read_records(tmp_path / "records.csv")
-    assert [dataclasses.replace(r, worth=None) for r in back] == [
-        dataclasses.replace(r, worth=None) for r in told
+def test_records_survive_a_file(tmp_path: Path) -> None:
+    written = records(line("dqn", "dqn", [held(3.25, 3), UNREACHABLE]))
+    assert written[2] == Record("T", "dqn", "dqn", 1, 0.1, "greedy")
+    write_records(tmp_path / "records.csv", written)
+    read = read_records(tmp_path / "records.csv")
+    assert [dataclasses.replace(r, figures={}) for r in read] == [
+        dataclasses.replace(r, figures={}) for r in written
     ]
-    assert [r.worth for r in back] == pytest.approx([3.25, 2.25, None, None])
+    for ours, theirs in zip(read, written, strict=True):
+        assert ours.figures == pytest.approx(theirs.figures)
+    assert read[0].figures[DISCOUNTED_RETURN] == pytest.approx(3.25)
 
 
-def test_what_holds_no_records_is_refused(tmp_path):
+def test_a_study_without_budgets_and_a_foreign_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run that was held to a budget"):
-        records(Results("t", "", "", {}, Path("study"), [], []))
+        budget_records(Results("t", "", "", {}, Path("study"), [], []))
     (tmp_path / "a.csv").write_text("task,seed\nT,1\n")
     with pytest.raises(InputError, match="holds no records of budgets"):
         read_records(tmp_path / "a.csv")
-
-
-def test_command_prints_tables_from_records(tmp_path, capsys):
-    ours = line("dial-dqn, gate", "dial-dqn", [kept(5.0, 0, crashes=0.2), kept(6.0, 0)])
-    theirs = line("dqn", "dqn", [kept(4.0, 0, crashes=0.3), UNREACHABLE])
-    write_records(tmp_path / "records.csv", all_records(ours, theirs))
-    cli.matched([str(tmp_path / "records.csv")])
-    told = capsys.readouterr().out
-    assert "| dial-dqn, gate | 5.5 ± 6.4 / 0.10 ± 1.27 |" in told
-    assert "| dqn | 4.0 / 0.30 (1 of 2) |" in told

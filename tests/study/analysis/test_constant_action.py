@@ -1,27 +1,30 @@
 from pathlib import Path
 
 from policy_inertia.settings import settings
-from policy_inertia.study.analysis import constant_action as constant
-from policy_inertia.study.results import Experiment, Results, Series
+from policy_inertia.study.analysis.constant_action import constant_action_records
+from policy_inertia.study.results import ExperimentResults, LineResults, Results
 
 
-def test_best_single_action_is_a_rival_at_every_budget_and_never_switches():
-    """On Intersection whoever always brakes never arrives; going on does, or crashes."""
+def test_the_best_single_action_is_a_rival_at_every_budget() -> None:
+    """On Intersection a car that always brakes never arrives; a car that drives on may crash."""
     config = settings(
         "dqn", "policy_inertia/Intersection-v0", calibration_episodes=4, final_episodes=6
     ).to_dict()
-    line = Series(
+    line = LineResults(
         "dqn", "Crossing", "dqn", config["env"], config, [3, 5], [], [], [], {}, {0.1: [], 0.2: []}
     )
-    experiment = Experiment("e", "E", "", False, [line, line])
-    told = []
-    found = constant.records(Results("t", "", "", {}, Path(), [experiment], []), told.append)
-    assert told == ["Crossing: one action"]
-    assert len(found) == 2 * 2 * 2  # seeds, budgets, ways; the task counts once
-    assert {(r.seed, r.budget, r.way) for r in found} == {
-        (s, b, w) for s in (3, 5) for b in (0.1, 0.2) for w in ("greedy", "sampled")
+    experiment = ExperimentResults("e", "E", "", False, [line, line])
+    watched: list[str] = []
+    records = constant_action_records(
+        Results("t", "", "", {}, Path(), [experiment], []), watched.append
+    )
+    assert watched == ["Crossing: one action"]
+    assert len(records) == 2 * 2 * 2  # seeds, budgets, actions; the task counts once
+    assert {(r.seed, r.budget, r.actions) for r in records} == {
+        (s, b, a) for s in (3, 5) for b in (0.1, 0.2) for a in ("greedy", "sampled")
     }
-    for r in found:
-        assert (r.label, r.oscillation_ratio) == ("one action", 0.0)
-        assert r.calibrated_return > 0
-        assert r.mean_return + 5 * r.crash_rate == 5  # it arrives, which earns 5, or it crashes
+    for r in records:
+        assert (r.label, r.figures["oscillation_ratio"]) == ("one action", 0.0)
+        assert r.figures["calibrated_return"] > 0
+        # an arrival returns 5, a crash 0
+        assert r.figures["return"] + 5 * r.figures["crash_rate"] == 5

@@ -1,39 +1,48 @@
 from pathlib import Path
+from typing import Any
 
-from policy_inertia.study.analysis import at_budget as m
-from policy_inertia.study.analysis import constant_action as constant
-from policy_inertia.study.declared import STUDIES
-from policy_inertia.study.declared.frontier import BUDGETS
+from policy_inertia.study.analysis.at_budget import (
+    ACTIONS,
+    at_budgets,
+    core_comparisons,
+    read_records,
+    rival_comparisons,
+)
+from policy_inertia.study.analysis.constant_action import LABEL
+from policy_inertia.study.declared.frontier import BUDGETS, STUDY
+from policy_inertia.study.report.markdown import (
+    DISCOUNTED,
+    budget_tables,
+    core_table,
+    rival_table,
+)
+
+ROOT = Path(__file__).parents[3]
 
 
-def test_all_rivals_are_held_to_the_same_budgets():
-    study = STUDIES["frontier"]
-    assert len(study.experiments) == 4
-    for experiment in study.experiments:
+def test_all_methods_are_held_to_the_same_budgets() -> None:
+    assert len(STUDY.experiments) == 4
+    for experiment in STUDY.experiments:
         assert experiment.budgets == BUDGETS
         methods = {x.method for x in experiment.lines}
-        assert methods == {"dqn", "sac", "nsac", "dial-dqn", "dial-sac", "dqn-ip", "sac-ip"}
-        acts = {
-            x.config(study.settings, 0).config.act for x in experiment.lines if "dial" in x.label
-        }
-        assert acts == {"gate", "full"}
-    cores = {
-        x.config(study.settings, 0).config.core.target_period
-        for x in study.experiments[0].lines
-        if x.method == "dial-dqn"
-    }
-    assert cores == {500}
+        dials = {"dial-dqn", "dial-sac", "gate-dqn", "gate-sac"}
+        assert methods == {"dqn", "sac", "nsac", "dqn-ip", "sac-ip"} | dials
+    configs: list[Any] = [
+        x.config(STUDY.settings, 0).config
+        for x in STUDY.experiments[0].lines
+        if x.method in ("dial-dqn", "gate-dqn")
+    ]
+    assert [c.core.target_period for c in configs] == [500, 500]
 
 
-def test_tables_in_the_docs_are_made_of_the_records_of_this_study():
-    root, study = Path(__file__).parents[2], STUDIES["frontier"]
-    kept = m.read_records(root / "results" / "frontier" / "records.csv")
-    assert {r.seed for r in kept} == set(study.seeds)
-    assert {r.label for r in kept} >= {x.label for _, x in study.lines()} | {constant.LABEL}
-    assert {r.budget for r in kept} == set(BUDGETS)
-    rows, docs = m.matched(kept), (root / "docs" / "frontier.md").read_text()
-    for way in m.WAYS:
-        assert m.markdown(rows, way) in docs
-    assert m.markdown(rows, "greedy", m.WORTH) in docs
-    assert m.verdicts(rows, "greedy") in docs
-    assert m.own_cores(rows, "greedy") in docs
+def test_the_tables_in_the_docs_are_made_from_the_records_of_this_study() -> None:
+    records = read_records(ROOT / "results" / "frontier" / "records.csv")
+    assert {r.seed for r in records} == set(STUDY.seeds)
+    assert {r.label for r in records} >= {x.label for _, x in STUDY.lines()} | {LABEL}
+    assert {r.budget for r in records} == set(BUDGETS)
+    rows, docs = at_budgets(records), (ROOT / "docs" / "frontier.md").read_text()
+    for actions in ACTIONS:
+        assert budget_tables(rows, actions) in docs
+    assert budget_tables(rows, "greedy", DISCOUNTED) in docs
+    assert rival_table(rival_comparisons(rows, "greedy")) in docs
+    assert core_table(core_comparisons(rows, "greedy")) in docs

@@ -1,21 +1,25 @@
-"""The report in a real browser: what a reader sees, and what the keys and the mouse do."""
+"""The report in a real browser: what it shows, and what the keys and the mouse do."""
 
 import re
 import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
-from policy_inertia.evaluation.recording import record
+from policy_inertia.evaluation.recording import Recording, record
+from policy_inertia.policies.policy import Policy
 from policy_inertia.settings import settings
 from policy_inertia.study.analysis import summary
 from policy_inertia.study.report import figures
 from policy_inertia.study.report import page as report
-from policy_inertia.study.report.inspector import Scene
-from policy_inertia.study.results import Experiment
+from policy_inertia.study.report.inspector.element import Scene
+from policy_inertia.study.results import ExperimentResults, Results
 from policy_inertia.training.session import Session
-from tests.support.synthetic_results import results, series
+from tests.support.synthetic_results import line, results
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
@@ -35,61 +39,63 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-class Painted(gym.Wrapper):
-    """A task with a picture: every frame has a colour of its own."""
+class Painted(gym.Wrapper[Any, Any, Any, Any]):
+    """A task with frames: every step has a colour of its own."""
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
     render_mode = "rgb_array"
 
-    def reset(self, **kwargs):
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         self.t = 0
         return self.env.reset(**kwargs)
 
-    def step(self, action):
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         self.t += 1
         return self.env.step(action)
 
-    def render(self):
+    def render(self) -> np.ndarray:
         return np.full((60, 240, 3), (8 * self.t % 256, 90, 200), np.uint8)
 
 
-def painted() -> gym.Env:
+def painted() -> gym.Env[Any, Any]:
     return Painted(gym.make(ENV))
 
 
 @pytest.fixture(scope="module")
-def policies():
-    """New ones, untrained: what they say is all that is asked of them here."""
+def policies() -> list[Policy]:
+    """Untrained policies: their outputs are all that these tests need."""
     sessions = [Session(settings(name, ENV, seed=3), ENV) for name in ("sac", "nsac")]
     return [session.policy() for session in sessions]
 
 
 @pytest.fixture(scope="module")
-def recordings(policies):
+def recordings(policies: list[Policy]) -> list[Recording]:
     return [record(p, painted, seed=2, label=p.method.upper())[0] for p in policies]
 
 
 @pytest.fixture(scope="module")
-def made():
-    lines = [series("SAC", thresholds=(0.1, 1.0)), series("NSAC", 17.5, 0.3, mu=0.5)]
-    lines.append(series("<script>document.title = 'owned'</script>", mu=0.4))
-    ablation = [series("mu0 = 0", mu=0.4), series("mu0 = 0.5", mu=0.7)]
+def study() -> Results:
+    lines = [line("SAC", thresholds=(0.1, 1.0)), line("NSAC", 17.5, 0.3, mu=0.5)]
+    lines.append(line("<script>document.title = 'owned'</script>", mu=0.4))
+    ablation = [line("mu0 = 0", mu=0.4), line("mu0 = 0.5", mu=0.7)]
     return results(
         experiments=[
-            Experiment("base", "Base results", "Three.", False, lines),
-            Experiment("mu0", "Lower bound", "Two.", True, ablation),
+            ExperimentResults("base", "Base results", "Three.", False, lines),
+            ExperimentResults("mu0", "Lower bound", "Two.", True, ablation),
         ]
     )
 
 
 @pytest.fixture(scope="module")
-def written(made, recordings, tmp_path_factory):
-    both = [Scene("Two-Way", recordings), Scene("<b>alone</b>", recordings[1:])]
-    return report.write(made, tmp_path_factory.mktemp("browser") / "report.html", both)
+def written(
+    study: Results, recordings: list[Recording], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    scenes = [Scene("Two-Way", recordings), Scene("<b>alone</b>", recordings[1:])]
+    return report.write(study, tmp_path_factory.mktemp("browser") / "report.html", scenes)
 
 
 @pytest.fixture(scope="module")
-def browser():
+def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -99,36 +105,38 @@ def browser():
 
 
 @pytest.fixture(scope="module", params=[DESKTOP, PHONE], ids=["desktop", "phone"])
-def page(browser, written, request):
+def page(browser: Any, written: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The opened report; in the end, no error was logged and nothing was fetched."""
     width, height = request.param
     context = browser.new_context(viewport={"width": width, "height": height})
     opened = context.new_page()
-    opened.trouble, opened.asked = [], []
-    opened.on("console", lambda message: opened.trouble.append(message.text))
-    opened.on("pageerror", lambda error: opened.trouble.append(str(error)))
-    opened.on("request", lambda request: opened.asked.append(request.url))
+    errors: list[str] = []
+    urls: list[str] = []
+    opened.on("console", lambda message: errors.append(message.text))
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on("request", lambda request: urls.append(request.url))
     opened.goto(written.as_uri())
     yield opened
-    assert opened.trouble == []
-    assert [url for url in opened.asked if not url.startswith("data:")] == [written.as_uri()]
+    assert errors == []
+    assert [url for url in urls if not url.startswith("data:")] == [written.as_uri()]
     context.close()
 
 
 @pytest.fixture
-def inspector(page):
-    found = page.locator(".inspector")
-    found.focus()
+def inspector(page: Any) -> Any:
+    element = page.locator(".inspector")
+    element.focus()
     page.keyboard.press("Home")
-    return found
+    return element
 
 
-def step(inspector) -> int:
+def step(inspector: Any) -> int:
     return int(inspector.get_attribute("data-step"))
 
 
-def test_page_fits_and_every_figure_is_there(page, made):
+def test_the_page_fits_and_shows_every_figure(page: Any, study: Results) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == page.viewport_size["width"]
-    expected = figures.figures(made, summary.tabulate(made))
+    expected = figures.figures(study, summary.tabulate(study))
     for figure in expected:
         drawn = page.locator(f"#{figure.name} svg")
         assert drawn.count() == len(figure.panels)
@@ -138,17 +146,19 @@ def test_page_fits_and_every_figure_is_there(page, made):
             assert box["height"] > 150
             assert drawn.nth(k).get_attribute("role") == "img"
     assert page.locator("figure").count() == len(expected) == 4
-    # words are large enough to be read on a phone, too
+    # the labels are large enough for a phone
     tick = page.locator("#base-two-way-curves svg text").first.bounding_box()
     assert tick["height"] > 7
 
 
-def test_text_of_a_study_cannot_run(page, made):
-    assert page.title() == made.title
+def test_text_of_a_study_cannot_run(page: Any, study: Results) -> None:
+    assert page.title() == study.title
     assert page.get_by_text("<script>document.title = 'owned'</script>").count() > 0
 
 
-def test_keys_step_and_mu_is_the_policys(page, inspector, policies, recordings):
+def test_keys_step_and_the_shown_mu_is_the_policys(
+    page: Any, inspector: Any, policies: list[Policy], recordings: list[Recording]
+) -> None:
     mixed = inspector.locator(".side").nth(1)
     env = gym.make(ENV)
     obs, _ = env.reset(seed=recordings[1].seed)
@@ -173,7 +183,7 @@ def test_keys_step_and_mu_is_the_policys(page, inspector, policies, recordings):
     assert step(inspector) == 5
 
 
-def test_n_and_p_jump_to_switches(page, inspector, recordings):
+def test_n_and_p_jump_to_switches(page: Any, inspector: Any, recordings: list[Recording]) -> None:
     switches = sorted({t for r in recordings for t, m in enumerate(r.steps) if m.switched})
     for t in switches[:3]:
         page.keyboard.press("n")
@@ -183,11 +193,11 @@ def test_n_and_p_jump_to_switches(page, inspector, recordings):
     assert step(inspector) == switches[1]
 
 
-def test_space_plays_and_stops(page, inspector):
+def test_space_plays_and_stops(page: Any, inspector: Any) -> None:
     inspector.locator("select[aria-label='steps a second']").select_option("20")
     inspector.focus()
     page.keyboard.press(" ")
-    for _ in range(100):  # the page lets nobody evaluate strings, and so no wait_for_function
+    for _ in range(100):  # wait_for_function needs eval, which the page forbids
         if step(inspector) >= 3:
             break
         page.wait_for_timeout(50)
@@ -200,7 +210,9 @@ def test_space_plays_and_stops(page, inspector):
     assert inspector.locator(".play").inner_text() == "Play"
 
 
-def test_mouse_points_clicks_and_drags(page, inspector, recordings):
+def test_the_mouse_points_clicks_and_drags(
+    page: Any, inspector: Any, recordings: list[Recording]
+) -> None:
     length = max(len(r.steps) for r in recordings)
     strip = inspector.locator(".strip").nth(1)
     strip.scroll_into_view_if_needed()
@@ -219,7 +231,9 @@ def test_mouse_points_clicks_and_drags(page, inspector, recordings):
     assert step(inspector) == 3
 
 
-def test_end_is_shown(page, inspector, recordings):
+def test_the_end_of_an_episode_is_shown(
+    page: Any, inspector: Any, recordings: list[Recording]
+) -> None:
     page.keyboard.press("End")
     assert inspector.locator(".where").inner_text() == "the end"
     assert "and the episode" in inspector.locator(".outcome").first.inner_text()
@@ -227,37 +241,37 @@ def test_end_is_shown(page, inspector, recordings):
     assert shown == f"return {recordings[1].return_:.2f}"
 
 
-def test_frames_follow_the_steps(page, inspector):
+def test_frames_follow_the_steps(page: Any, inspector: Any) -> None:
     image = inspector.locator("img.frame").first
-    seen = set()
+    sources = set()
     for _ in range(3):
-        seen.add(image.get_attribute("src"))
+        sources.add(image.get_attribute("src"))
         page.keyboard.press("ArrowRight")
-    assert len(seen) == 3
+    assert len(sources) == 3
     assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") == 240
     assert image.get_attribute("alt") == "painted, step 3"
 
 
-def test_other_episode_can_be_chosen(page, inspector):
+def test_another_scene_can_be_chosen(page: Any, inspector: Any) -> None:
     inspector.locator("select.scene").select_option("<b>alone</b>")
     assert inspector.locator(".side").count() == 1
     inspector.locator("select.scene").select_option("Two-Way")
     assert inspector.locator(".side").count() == 2
 
 
-def test_everything_is_reached_by_tab(page):
+def test_every_control_is_reached_by_tab(page: Any) -> None:
     page.evaluate("document.body.focus()")
-    seen = set()
+    focused = set()
     for _ in range(60):
         page.keyboard.press("Tab")
-        seen.add(
+        focused.add(
             page.evaluate("document.activeElement.className || document.activeElement.tagName")
         )
-    assert {"inspector", "play", "SUMMARY", "wide"} <= seen
+    assert {"inspector", "play", "SUMMARY", "wide"} <= focused
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_words_stand_out_in_light_and_dark(browser, written, scheme):
+def test_text_stands_out_in_light_and_dark(browser: Any, written: Path, scheme: str) -> None:
     page = browser.new_page(color_scheme=scheme)
     page.goto(written.as_uri())
 

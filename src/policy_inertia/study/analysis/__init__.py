@@ -1,1 +1,1 @@
-"""analysis."""
+"""Compute the reported numbers from the results of a study."""

@@ -1,111 +1,122 @@
-"""Methods at the same oscillation: what each returns, and how often it crashes, within a budget.
+"""Methods at the same oscillation: their return and crash rate within one budget.
 
-A record is one run held to one budget, with greedy or with sampled actions. Records are all that
-the tables need, and small enough to be kept.
+A record is one run held to one budget, with greedy or with sampled actions. All tables are made
+from records, and records.csv stores them.
 """
 
 from __future__ import annotations
 
 import csv
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 
 from policy_inertia.errors import InputError
+from policy_inertia.methods import METHODS
+from policy_inertia.metrics.measures import CRASHES, MEASURES, RETURN
 from policy_inertia.storage import write_file
 from policy_inertia.study.analysis.statistics import Estimate, mean_and_t_interval
-from policy_inertia.study.results import Results, Series
+from policy_inertia.study.results import Levels, LineResults, Results
 
-Way = Literal["greedy", "sampled"]
-CORE = "core of "  # a dial's core by itself, with hysteresis
-Levels = dict[float, list[dict[str, Any]]]
-WAYS: tuple[Way, ...] = ("greedy", "sampled")
+Actions = Literal["greedy", "sampled"]
+ACTIONS: tuple[Actions, ...] = ("greedy", "sampled")
+CORE = "core of "  # starts the label of a dial's core without its controller, with hysteresis
+CALIBRATED_RETURN = "calibrated_return"  # on the episodes that chose the setting
+DISCOUNTED_RETURN = "discounted_return"
 
 
 @dataclass(frozen=True)
 class Record:
-    """One run at one budget; without figures where its calibration found no setting for it."""
+    """One run at one budget; without figures if no setting of the policy keeps the budget.
+
+    `figures` holds the measures of the final evaluation, the return in calibration, and the
+    discounted return (see `discounted_return`).
+    """
 
     task: str
     label: str
     method: str
     seed: int
     budget: float
-    way: Way
-    calibrated_return: float | None = None  # of the setting, on the episodes that chose it
-    oscillation_ratio: float | None = None
-    mean_return: float | None = None
-    crash_rate: float | None = None
-    worth: float | None = None  # see `worth`
+    actions: Actions
+    figures: dict[str, float] = field(default_factory=dict)
 
 
-def worth(mean_return: float, length: float, ended: float, gamma: float) -> float:
-    """What a policy is worth without a time limit, discounted, as it learned to be.
+COLUMNS = ("task", "label", "method", "seed", "budget", "actions")
+FIGURES = (CALIBRATED_RETURN, *MEASURES, DISCOUNTED_RETURN)
 
-    From the mean return and length of episodes of which a share `ended` by themselves: the reward
-    of a step, over all steps to come, if rewards and endings came evenly.
+
+def discounted_return(return_: float, length: float, terminated: float, gamma: float) -> float:
+    """Estimate the discounted return of a policy without a time limit, as it learns to maximise it.
+
+    The estimate assumes that rewards and ends are spread evenly over the steps.
+
+    Args:
+        return_: mean return of the episodes.
+        length: mean length of the episodes.
+        terminated: share of episodes that the env ended, not the time limit.
+        gamma: the discount factor.
     """
-    return mean_return / length / (1 - gamma * (1 - ended / length))
+    return return_ / length / (1 - gamma * (1 - terminated / length))
 
 
-def records(results: Results) -> list[Record]:
-    """Everything that a study measured within budgets; of a dial also its core, with hysteresis."""
-    found: list[Record] = []
+def evaluation_figures(
+    summary: dict[str, Any], calibrated_return: float, gamma: float
+) -> dict[str, float]:
+    """Return the figures of a record from the summary of an evaluation."""
+    value = discounted_return(
+        summary["return"], summary["length"], summary["termination_rate"], gamma
+    )
+    own = {CALIBRATED_RETURN: calibrated_return, DISCOUNTED_RETURN: value}
+    figures = {name: own[name] if name in own else summary.get(name) for name in FIGURES}
+    return {name: number for name, number in figures.items() if number is not None}
+
+
+def budget_records(results: Results) -> list[Record]:
+    """Return a record of every run, budget and kind of actions; of a dial also of its core."""
+    records: list[Record] = []
     for experiment in results.experiments:
-        for s in experiment.series:
-            found += _records(s, s.label, s.method, s.budgets)
-            found += _records(s, CORE + s.label, "hysteresis", s.core_budgets)
-    if not found:
+        for line in experiment.lines:
+            records += _line_records(line, line.label, line.method, line.budgets)
+            records += _line_records(line, CORE + line.label, "hysteresis", line.core_budgets)
+    if not records:
         raise InputError(
             f"{results.folder} has no run that was held to a budget: give its experiments "
             "'budgets = [0.05, 0.1]' and run the study again"
         )
-    return found
+    return records
 
 
-def _records(s: Series, label: str, method: str, measured: Levels) -> Iterator[Record]:
-    for budget, entries in measured.items():
-        for seed, entry in zip(s.seeds, entries, strict=True):
-            for way in WAYS:
-                r = Record(s.task, label, method, seed, budget, way)
-                if way in entry:
-                    gamma = s.config["gamma"]
-                    r = record_of(r, entry["calibrated_return"], entry[way], gamma)
-                yield r
+def _line_records(line: LineResults, label: str, method: str, levels: Levels) -> Iterator[Record]:
+    for budget, entries in levels.items():
+        for seed, entry in zip(line.seeds, entries, strict=True):
+            for actions in ACTIONS:
+                figures: dict[str, float] = {}
+                if actions in entry:
+                    calibrated, gamma = entry[CALIBRATED_RETURN], line.config["gamma"]
+                    figures = evaluation_figures(entry[actions], calibrated, gamma)
+                yield Record(line.task, label, method, seed, budget, actions, figures)
 
 
-def record_of(r: Record, calibrated_return: float, summary: dict[str, Any], gamma: float) -> Record:
-    """The record with the figures of an evaluation."""
-    return dataclasses.replace(
-        r,
-        calibrated_return=calibrated_return,
-        oscillation_ratio=summary["oscillation_ratio"],
-        mean_return=summary["return"],
-        crash_rate=summary["crash_rate"],
-        worth=worth(summary["return"], summary["length"], summary["termination_rate"], gamma),
-    )
-
-
-def write_records(path: Path, kept: Iterable[Record]) -> None:
+def write_records(path: Path, records: Iterable[Record]) -> None:
+    """Write records as CSV, numbers with six digits."""
     text = StringIO()
-    names = [f.name for f in dataclasses.fields(Record)]
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    for r in kept:
-        row = dataclasses.asdict(r)
-        writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*COLUMNS, *FIGURES))
+    for r in records:
+        cells = [*(getattr(r, name) for name in COLUMNS), *(r.figures.get(f) for f in FIGURES)]
+        writer.writerow(f"{c:.6g}" if isinstance(c, float) else c for c in cells)
     write_file(path, text.getvalue().encode())
 
 
 def read_records(path: Path) -> list[Record]:
-    """What `write_records` wrote."""
+    """Read the file that `write_records` wrote; columns that are no figures are ignored.
 
-    def number(text: str | None) -> float | None:
-        return float(text) if text else None
-
+    Raises:
+        InputError: the file cannot be read, or it holds no records.
+    """
     try:
         with open(path, newline="") as file:
             return [
@@ -115,8 +126,8 @@ def read_records(path: Path) -> list[Record]:
                     row["method"],
                     int(row["seed"]),
                     float(row["budget"]),
-                    "greedy" if row["way"] == "greedy" else "sampled",
-                    *(number(row.get(f.name)) for f in dataclasses.fields(Record)[6:]),
+                    "greedy" if row["actions"] == "greedy" else "sampled",
+                    {name: float(row[name]) for name in FIGURES if row.get(name)},
                 )
                 for row in csv.DictReader(file)
             ]
@@ -128,186 +139,147 @@ def read_records(path: Path) -> list[Record]:
 
 
 @dataclass(frozen=True)
-class Matched:
-    """A method at a budget: over the seeds that can keep it, by seed."""
+class AtBudget:
+    """A policy at one budget, over the seeds that keep it.
+
+    `seeds` counts all seeds; `records` has those that keep the budget, by seed.
+    """
 
     task: str
-    method: str
+    name: str
+    dial: bool
     budget: float
-    way: Way
+    actions: Actions
     seeds: int
-    kept: dict[int, Record]
+    records: dict[int, Record]
 
     def estimate(self, figure: str) -> Estimate | None:
-        """The mean of `mean_return`, `crash_rate` or `oscillation_ratio` over seeds.
+        """Return the mean of a figure over seeds; None if a seed has none.
 
-        Not the interquartile mean: a seed that crashes all the time is not to be left out.
+        This is not the interquartile mean: a seed that always crashes must count.
         """
-        values = [getattr(r, figure) for r in self.kept.values()]
-        return mean_and_t_interval(values) if values and None not in values else None
+        values = [r.figures.get(figure) for r in self.records.values()]
+        known = [v for v in values if v is not None]
+        return mean_and_t_interval(known) if known and len(known) == len(values) else None
 
 
-def matched(kept: Sequence[Record]) -> list[Matched]:
-    """Every method at every budget, greedy and sampled.
+def at_budgets(records: Sequence[Record]) -> list[AtBudget]:
+    """Group records by policy, budget and actions.
 
-    The sizes of a penalty are one method: seed by seed, the one whose return is best in
-    calibration. So what is reported had no part in the choice.
+    The sizes of a penalty count as one policy: for each seed, the size with the best return in
+    calibration. The reported episodes have no part in that choice.
     """
-    groups: dict[tuple[str, str, float, Way], list[Record]] = {}
-    for r in kept:
-        name = r.method if r.method.endswith("-ip") else r.label
-        groups.setdefault((r.task, name, r.budget, r.way), []).append(r)
-    found = []
-    for (task, name, budget, way), group in groups.items():
-        labels = len({r.label for r in group})
-        by_seed = {s: [r for r in group if r.seed == s] for s in sorted({r.seed for r in group})}
-        by_seed = {s: sizes for s, sizes in by_seed.items() if len(sizes) == labels}
-        reached = {
-            s: [(r.calibrated_return, r) for r in sizes if r.calibrated_return is not None]
-            for s, sizes in by_seed.items()
-        }
-        best = {s: max(c, key=lambda pair: pair[0])[1] for s, c in reached.items() if c}
-        found.append(Matched(task, name, budget, way, len(by_seed), best))
-    return found
+    groups: dict[tuple[str, str, float, Actions], list[Record]] = {}
+    for r in records:
+        method = METHODS.get(r.method)
+        name = r.method if method is not None and method.penalty else r.label
+        groups.setdefault((r.task, name, r.budget, r.actions), []).append(r)
+    return [_group(key, group) for key, group in groups.items()]
+
+
+def _group(key: tuple[str, str, float, Actions], group: list[Record]) -> AtBudget:
+    task, name, budget, actions = key
+    labels = len({r.label for r in group})
+    by_seed = {s: [r for r in group if r.seed == s] for s in sorted({r.seed for r in group})}
+    by_seed = {s: sizes for s, sizes in by_seed.items() if len(sizes) == labels}
+    within = {}
+    for seed, sizes in by_seed.items():
+        reached = [(r.figures.get(CALIBRATED_RETURN), r) for r in sizes]
+        known = [(value, r) for value, r in reached if value is not None]
+        if known:
+            within[seed] = max(known, key=lambda pair: pair[0])[1]
+    method = METHODS.get(group[0].method)
+    dial = method is not None and method.config.traits.dial
+    return AtBudget(task, name, dial, budget, actions, len(by_seed), within)
+
+
+def difference(ours: AtBudget, theirs: AtBudget, figure: str) -> Estimate | None:
+    """Return the mean of ours minus theirs over the seeds that both have; None without any."""
+    pairs = [
+        (ours.records[seed].figures.get(figure), theirs.records[seed].figures.get(figure))
+        for seed in ours.records
+        if seed in theirs.records
+    ]
+    values = [a - b for a, b in pairs if a is not None and b is not None]
+    return mean_and_t_interval(values) if values and len(values) == len(pairs) else None
 
 
 @dataclass(frozen=True)
-class Versus:
-    """Ours minus the best rival, paired by seed: at one task and budget.
+class RivalComparison:
+    """A dial minus its best rivals at one task and budget, paired by seed.
 
-    The rival is the one with the highest return there, as if one could have known: so ties are in
-    its favour. `safest` is the one that crashes least, `worthiest` the one that is worth most.
+    A rival is chosen by the reported figures, which favours it: the choice looks at the result.
+    `best` has the highest return, `safest` the lowest crash rate, `most_valuable` the highest
+    discounted return.
     """
 
-    rival: Matched
-    mean_return: Estimate
+    ours: AtBudget
+    best: AtBudget
+    return_: Estimate
     crash_rate: Estimate | None
-    safest: Matched | None
-    to_safest: Estimate | None
-    worthiest: Matched | None
-    to_worthiest: Estimate | None
+    safest: AtBudget | None
+    safest_crash_rate: Estimate | None
+    most_valuable: AtBudget | None
+    discounted_return: Estimate | None
 
 
-def versus(rows: Sequence[Matched], ours: Matched) -> Versus | None:
-    """`ours` beside the rivals, which are no dials; None where either side reaches nothing.
+def compare_with_rivals(rows: Sequence[AtBudget], ours: AtBudget) -> RivalComparison | None:
+    """Compare `ours` with the rivals in `rows`; None if no rival keeps the budget as often.
 
-    A rival counts where at least as many of its seeds keep the budget as of ours.
+    A rival is a policy without a dial that keeps the budget for at least as many seeds.
     """
     rivals = [
         m
         for m in rows
-        if (m.task, m.budget, m.way) == (ours.task, ours.budget, ours.way)
-        and not m.method.startswith("dial")
-        and len(m.kept) >= len(ours.kept)
-        and m.kept.keys() & ours.kept.keys()
+        if (m.task, m.budget, m.actions) == (ours.task, ours.budget, ours.actions)
+        and not m.dial
+        and len(m.records) >= len(ours.records)
+        and m.records.keys() & ours.records.keys()
     ]
-    if not rivals:
-        return None
 
-    def against(figure: str, sign: int) -> tuple[Matched | None, Estimate | None]:
-        found = [(e.value * sign, m) for m in rivals if (e := m.estimate(figure)) is not None]
-        if not found or ours.estimate(figure) is None:
+    def against(figure: str, sign: int) -> tuple[AtBudget | None, Estimate | None]:
+        known = [(e.value * sign, m) for m in rivals if (e := m.estimate(figure)) is not None]
+        if not known or ours.estimate(figure) is None:
             return None, None
-        best = max(found, key=lambda pair: pair[0])[1]
+        best = max(known, key=lambda pair: pair[0])[1]
         return best, difference(ours, best, figure)
 
-    rival, mean_return = against("mean_return", 1)
-    if rival is None or mean_return is None:
+    best, return_ = against(RETURN.name, 1)
+    if best is None or return_ is None:
         return None
-    safest, to_safest = against("crash_rate", -1)
-    crash_rate = difference(ours, rival, "crash_rate") if safest else None
-    return Versus(rival, mean_return, crash_rate, safest, to_safest, *against("worth", 1))
+    return RivalComparison(
+        ours,
+        best,
+        return_,
+        difference(ours, best, CRASHES.name),
+        *against(CRASHES.name, -1),
+        *against(DISCOUNTED_RETURN, 1),
+    )
 
 
-def difference(ours: Matched, theirs: Matched, figure: str) -> Estimate:
-    """The mean of ours minus theirs over the seeds that both have."""
-    both = [s for s in ours.kept if s in theirs.kept]
-    values = [getattr(ours.kept[s], figure) - getattr(theirs.kept[s], figure) for s in both]
-    return mean_and_t_interval(values)
+def rival_comparisons(rows: Sequence[AtBudget], actions: Actions) -> list[RivalComparison]:
+    """Compare every dial at every budget that it keeps with its best rivals."""
+    dials = [m for m in rows if m.actions == actions and m.dial]
+    compared = [compare_with_rivals(rows, m) for m in dials]
+    return [c for c in compared if c is not None]
 
 
-SHOWN = {"mean_return": ".1f", "crash_rate": ".2f"}
-WORTH = {"worth": ".1f"}
+@dataclass(frozen=True)
+class CoreComparison:
+    """A dial minus hysteresis on its own core, at one budget, paired by seed."""
+
+    ours: AtBudget
+    return_: Estimate
+    crash_rate: Estimate | None
 
 
-def markdown(rows: Sequence[Matched], way: Way, figures: dict[str, str] = SHOWN) -> str:
-    """A table for each task: methods down, budgets across; `figures` with their formats."""
-    shown = [m for m in rows if m.way == way]
-    budgets = sorted({m.budget for m in shown})
-    lines = []
-    for task in dict.fromkeys(m.task for m in shown):
-        lines += [f"**{task}**, {way} actions", ""]
-        lines += [
-            f"| | {' | '.join(f'ξ ≤ {b:g}' for b in budgets)} |",
-            "|---" * (len(budgets) + 1) + "|",
-        ]
-        here = [m for m in shown if m.task == task]
-        for method in dict.fromkeys(m.method for m in here):
-            cells = {m.budget: _cell(m, figures) for m in here if m.method == method}
-            lines.append(f"| {method} | {' | '.join(cells.get(b, '') for b in budgets)} |")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _cell(m: Matched, figures: dict[str, str]) -> str:
-    if not m.kept:
-        return "–"
-    parts = [_told(m.estimate(figure), style) for figure, style in figures.items()]
-    few = f" ({len(m.kept)} of {m.seeds})" if len(m.kept) < m.seeds else ""
-    return " / ".join(p for p in parts if p) + few
-
-
-def _told(e: Estimate | None, style: str) -> str:
-    if e is None:
-        return ""
-    return f"{e.value:{style}}" + ("" if e.high is None else f" ± {e.high - e.value:{style}}")
-
-
-def verdicts(rows: Sequence[Matched], way: Way) -> str:
-    """A line for every dial at every budget that it keeps: ours minus the best rival."""
-    lines = [
-        "| | | budget | best rival | return | crash rate | safest rival | crash rate "
-        "| worthiest rival | worth |",
-        "|---" * 10 + "|",
-    ]
-    for m in rows:
-        against = versus(rows, m) if m.way == way and m.method.startswith("dial") else None
-        if against is None:
-            continue
-        cells = (
-            m.task,
-            m.method,
-            f"{m.budget:g}",
-            against.rival.method,
-            _signed(against.mean_return, ".2f"),
-            _signed(against.crash_rate, ".3f"),
-            against.safest.method if against.safest else "",
-            _signed(against.to_safest, ".3f"),
-            against.worthiest.method if against.worthiest else "",
-            _signed(against.to_worthiest, ".1f"),
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def own_cores(rows: Sequence[Matched], way: Way) -> str:
-    """A line for every dial and budget: ours minus hysteresis on the very same core."""
-    lines = ["| | | budget | return | crash rate |", "|---|---|---|---|---|"]
-    at = {(m.task, m.method, m.budget): m for m in rows if m.way == way}
-    for (task, method, budget), ours in at.items():
-        core = at.get((task, CORE + method, budget))
-        if core is None or not ours.kept.keys() & core.kept.keys():
-            continue
-        change = _signed(difference(ours, core, "mean_return"), ".2f")
-        told = ours.estimate("crash_rate") is not None
-        crashes = _signed(difference(ours, core, "crash_rate"), ".3f") if told else ""
-        lines.append(f"| {task} | {method} | {budget:g} | {change} | {crashes} |")
-    return "\n".join(lines)
-
-
-def _signed(e: Estimate | None, style: str) -> str:
-    """A difference with its interval; bold where that leaves 0 out."""
-    if e is None or e.low is None or e.high is None:
-        return "" if e is None else f"{e.value:+{style}}"
-    text = f"{e.value:+{style}} [{e.low:+{style}}, {e.high:+{style}}]"
-    return f"**{text}**" if e.low > 0 or e.high < 0 else text
+def core_comparisons(rows: Sequence[AtBudget], actions: Actions) -> list[CoreComparison]:
+    """Compare every dial at every budget with hysteresis on the very same core."""
+    by_name = {(m.task, m.name, m.budget): m for m in rows if m.actions == actions}
+    compared = []
+    for (task, name, budget), ours in by_name.items():
+        core = by_name.get((task, CORE + name, budget))
+        return_ = None if core is None else difference(ours, core, RETURN.name)
+        if core is not None and return_ is not None:
+            compared.append(CoreComparison(ours, return_, difference(ours, core, CRASHES.name)))
+    return compared

@@ -1,4 +1,4 @@
-"""The rival that never switches: one action, always. What cannot beat it has learned nothing."""
+"""The rival that never switches: one action, always. A policy must beat it to be worth anything."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from policy_inertia.calibration.sweep import CALIBRATION
 from policy_inertia.envs.making import make_vector
 from policy_inertia.envs.vector import episode_seed
 from policy_inertia.evaluation.evaluate import evaluate
+from policy_inertia.metrics.measures import RETURN
 from policy_inertia.settings import RunConfig
-from policy_inertia.study.analysis.at_budget import WAYS, Record, record_of
-from policy_inertia.study.results import Results, Series
+from policy_inertia.study.analysis.at_budget import ACTIONS, Record, evaluation_figures
+from policy_inertia.study.results import LineResults, Results
 from policy_inertia.training.session import FINAL
 
 LABEL = "one action"
 
 
 @dataclass(frozen=True)
-class Constant:
-    """Always the same action."""
+class ConstantAction:
+    """A policy that always takes the same action."""
 
     action: int
 
@@ -30,38 +31,46 @@ class Constant:
         return np.full(len(observation), self.action), None
 
 
-def records(results: Results, watch: Callable[[str], None] | None = None) -> list[Record]:
-    """The best action of each task, seed by seed, at every budget of the study: it keeps them all.
+def constant_action_records(
+    results: Results, watch: Callable[[str], None] | None = None
+) -> list[Record]:
+    """Return records of the best single action of each task, for every seed and budget.
 
-    Which one is best is decided on the episodes that calibrate the others.
+    A policy that never switches keeps every budget. The best action is chosen on the episodes that
+    calibrate the other policies.
+
+    Args:
+        results: the results of a study with budgets.
+        watch: called with the name of each task before its evaluation.
     """
-    found: list[Record] = []
+    records: list[Record] = []
     for experiment in results.experiments:
-        tasks = {s.task: s for s in experiment.series if s.budgets}
-        for s in tasks.values():
+        tasks = {x.task: x for x in experiment.lines if x.budgets}
+        for line in tasks.values():
             if watch is not None:
-                watch(f"{s.task}: {LABEL}")
-            found += _records(s)
-    return found
+                watch(f"{line.task}: {LABEL}")
+            records += _task_records(line)
+    return records
 
 
-def _records(s: Series) -> Iterator[Record]:
-    config = RunConfig.from_dict(s.config)
+def _task_records(line: LineResults) -> Iterator[Record]:
+    config = RunConfig.from_dict(line.config)
     envs, spaces = make_vector(config.env, 1, config.test_kwargs)
     envs.close()
 
-    def told(action: int, episodes: int, seed: int) -> dict[str, Any]:
-        policy = Constant(action)
+    def summary(action: int, episodes: int, seed: int) -> dict[str, Any]:
+        policy = ConstantAction(action)
         return evaluate(policy, config.env, episodes, seed, True, config.test_kwargs).summary()
 
-    for seed in s.seeds:
+    for seed in line.seeds:
         first = episode_seed(seed, CALIBRATION)
         returns = [
-            told(a, config.calibration_episodes, first)["return"] for a in range(spaces.discrete.n)
+            summary(action, config.calibration_episodes, first)[RETURN.name]
+            for action in range(spaces.discrete.n)
         ]
         best = int(np.argmax(returns))
-        entry = told(best, config.final_episodes, episode_seed(seed, FINAL))
-        for budget in s.budgets:
-            for way in WAYS:
-                kept = Record(s.task, LABEL, LABEL, seed, budget, way)
-                yield record_of(kept, returns[best], entry, config.gamma)
+        final = summary(best, config.final_episodes, episode_seed(seed, FINAL))
+        figures = evaluation_figures(final, returns[best], config.gamma)
+        for budget in line.budgets:
+            for actions in ACTIONS:
+                yield Record(line.task, LABEL, LABEL, seed, budget, actions, figures)

@@ -1,7 +1,7 @@
-"""Estimates over seeds, never over episodes: a seed is one number, whatever it was averaged from.
+"""Estimates over seeds, never over episodes: every run contributes one number.
 
 A *stratum* holds one number for each seed of one method on one task. Several strata are several
-tasks: resampling then stays inside each of them.
+tasks, and the bootstrap draws inside each of them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import stdtrit
 
 from policy_inertia.errors import InputError
 
@@ -22,24 +23,28 @@ REPETITIONS = 10_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure over seeds; a single seed has no interval."""
+    """A number over seeds with its interval; a single seed has no interval."""
 
     value: float
     low: float | None
     high: float | None
     seeds: int  # in the smallest stratum
-    confident: bool = True  # whether low and high are an interval of confidence
+    confident: bool = True  # False if low and high are no confidence interval
 
     def above(self, other: Estimate) -> bool:
-        """Whether the two intervals are apart, this one on top."""
+        """Return whether this interval lies above the other one and does not touch it."""
         return self.low is not None and other.high is not None and self.low > other.high
+
+    def excludes(self, value: float) -> bool:
+        """Return whether the interval leaves `value` out."""
+        return self.low is not None and self.high is not None and not self.low <= value <= self.high
 
 
 def iqm(values: np.ndarray) -> np.ndarray:
-    """Interquartile mean along the last axis: a quarter of the values is cut off at either end.
+    """Return the interquartile mean along the last axis: the mean without the outer quarters.
 
-    As elsewhere in the field, a quarter is rounded down: of five seeds the middle three count, and
-    of three all.
+    As usual in the field, a quarter is rounded down: of five seeds the middle three count, of three
+    seeds all.
     """
     n = values.shape[-1]
     cut = n // 4
@@ -49,7 +54,7 @@ def iqm(values: np.ndarray) -> np.ndarray:
 def interquartile_mean(
     strata: Strata, seed: int = 0, repetitions: int = REPETITIONS, level: float = LEVEL
 ) -> Estimate:
-    """IQM over all strata together, with a stratified bootstrap percentile interval."""
+    """Return the IQM over all strata together, with a stratified bootstrap percentile interval."""
     arrays = _arrays(strata)
     value = float(iqm(np.concatenate(arrays)))
     rng = np.random.default_rng(seed)
@@ -58,9 +63,9 @@ def interquartile_mean(
 
 
 def mean_and_half_deviation(strata: Strata) -> Estimate:
-    """The paper's: the mean, and half a standard deviation (n - 1) over seeds to either side.
+    """Return the paper's statistic: the mean, plus and minus half a standard deviation (n - 1).
 
-    With several strata both are averaged over them.
+    With several strata, both numbers are averaged over them.
     """
     arrays = _arrays(strata)
     value, seeds = float(np.mean([a.mean() for a in arrays])), min(map(len, arrays))
@@ -71,19 +76,17 @@ def mean_and_half_deviation(strata: Strata) -> Estimate:
 
 
 def mean_and_t_interval(values: Sequence[float], level: float = LEVEL) -> Estimate:
-    """The mean of one stratum with Student's interval: no seed is cut off, however bad it is."""
-    from scipy.stats import t
-
+    """Return the mean of one stratum with Student's interval; every seed counts, good or bad."""
     (array,) = _arrays([values])
     value, n = float(array.mean()), len(array)
     if n < 2:
         return Estimate(value, None, None, n)
-    half = float(t.ppf((1 + level) / 2, n - 1) * array.std(ddof=1) / np.sqrt(n))
+    half = float(stdtrit(n - 1, (1 + level) / 2) * array.std(ddof=1) / np.sqrt(n))
     return Estimate(value, value - half, value + half, n)
 
 
 def estimate(strata: Strata, statistic: Statistic = "iqm", seed: int = 0) -> Estimate:
-    """One of the two above, by name."""
+    """Return the interquartile mean ("iqm") or the paper's statistic ("paper")."""
     if statistic == "iqm":
         return interquartile_mean(strata, seed)
     return mean_and_half_deviation(strata)
@@ -97,10 +100,10 @@ def probability_of_improvement(
     repetitions: int = REPETITIONS,
     level: float = LEVEL,
 ) -> Estimate:
-    """How probably a run of ours is better than a run of theirs on the same task; a tie is half.
+    """Return the probability that a run of ours beats a run of theirs on the same task.
 
-    On each task it is Mann and Whitney's U over the number of pairs, and these are averaged over
-    tasks. In the bootstrap both sides are drawn again, apart from each other.
+    A tie counts half. On each task this is Mann and Whitney's U divided by the number of pairs, and
+    the result is the average over tasks. The bootstrap draws both sides independently.
     """
     a, b = _arrays(ours), _arrays(theirs)
     if len(a) != len(b):
@@ -112,7 +115,7 @@ def probability_of_improvement(
     for x, y in zip(a, b, strict=True):
         sign = 1 if higher_is_better else -1
         wins = (np.sign(sign * (x[:, None] - y[None, :])) + 1) / 2
-        # how often each seed was drawn: U of the drawn sample without building its pairs
+        # how often each seed was drawn: gives U of the drawn sample without building its pairs
         times_x = _counts(rng, repetitions, len(x))
         times_y = _counts(rng, repetitions, len(y))
         values.append(wins.mean())
@@ -123,10 +126,10 @@ def probability_of_improvement(
 def curve(
     values: np.ndarray, statistic: Statistic = "iqm", seed: int = 0, repetitions: int = 2_000
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tuple[np.ndarray, None, None]:
-    """Centre, low and high at each step of curves (seeds x steps).
+    """Return centre, low and high at each step of learning curves (seeds x steps).
 
-    A bootstrap sample draws whole runs, and so the same ones at every step. A step at which any
-    seed has no number has none either.
+    A bootstrap sample draws whole runs: the same runs at every step. If a seed has no number at a
+    step, the result has none there.
     """
     n = len(values)
     if statistic == "paper":
@@ -146,21 +149,22 @@ def curve(
 
 
 def leaders(estimates: Sequence[Estimate | None], higher_is_better: bool) -> list[str]:
-    """For each: "best" where its interval is apart from all others', "tied" where not, else "".
+    """Mark each estimate: "best", "tied", or "" if it is neither.
 
-    A tie is everything whose interval reaches into the leader's. Without intervals of confidence,
-    or with fewer than two to compare, nothing is marked.
+    "best" needs an interval that is apart from all others. Otherwise the leader is "tied" with
+    every estimate whose interval overlaps its own. Nothing is marked without confidence intervals,
+    or if there are fewer than two estimates.
     """
-    told = [e for e in estimates if e is not None]
-    if len(told) < 2 or any(e.low is None or not e.confident for e in told):
+    known = [e for e in estimates if e is not None]
+    if len(known) < 2 or any(e.low is None or not e.confident for e in known):
         return [""] * len(estimates)
     sign = 1 if higher_is_better else -1
-    leader = max(told, key=lambda e: sign * e.value)
+    leader = max(known, key=lambda e: sign * e.value)
 
-    def reaches(e: Estimate) -> bool:
+    def overlaps(e: Estimate) -> bool:
         return not (leader.above(e) if higher_is_better else e.above(leader))
 
-    close = [e is not None and reaches(e) for e in estimates]
+    close = [e is not None and overlaps(e) for e in estimates]
     mark = "best" if sum(close) == 1 else "tied"
     return [mark if c else "" for c in close]
 
@@ -171,10 +175,10 @@ def _arrays(strata: Strata) -> list[np.ndarray]:
     arrays = [np.asarray(s, float) for s in strata]
     broken = sum(int((~np.isfinite(a)).sum()) for a in arrays)
     if broken:
-        of = sum(map(len, arrays))
+        total = sum(map(len, arrays))
         raise InputError(
-            f"{broken} of {of} seeds have no finite number here: leave those runs out or run them "
-            "again; nothing is estimated from what is left"
+            f"{broken} of {total} seeds have no finite number here: leave those runs out or run "
+            "them again; nothing is estimated from the other seeds"
         )
     return arrays
 

@@ -1,22 +1,31 @@
-"""The studies that come with the library, by name."""
+"""The studies that come with the library. A study is one file of this folder with a `STUDY`.
+
+To add a study, add a file that defines `STUDY`, a `Study`. Its name is the study's name. A study of
+your own can also be a TOML file anywhere; docs/studies.md describes both.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 from policy_inertia.errors import InputError, nearest
-from policy_inertia.study.declared.frontier import FRONTIER
-from policy_inertia.study.declared.paper import PAPER
 from policy_inertia.study.plan import Study
 from policy_inertia.study.toml import load_study
 
-STUDIES = {"paper": PAPER, "frontier": FRONTIER}
+
+def studies() -> dict[str, Study]:
+    """Return the studies of this folder by name, in the order of their files."""
+    modules = [import_module(f"{__name__}.{m.name}") for m in iter_modules(__path__)]
+    return {m.STUDY.name: m.STUDY for m in modules if hasattr(m, "STUDY")}
 
 
 def find_study(name: str) -> Study:
-    """A study of ours by its name, or one from a TOML file."""
-    if name in STUDIES:
-        return STUDIES[name]
+    """Return a study by its name, or read it from a TOML file."""
+    known = studies()
+    if name in known:
+        return known[name]
     if Path(name).suffix == ".toml" or Path(name).exists():
         return load_study(Path(name))
-    raise InputError(f"'{name}' is no TOML file, and we have no such study{nearest(name, STUDIES)}")
+    raise InputError(f"'{name}' is no TOML file, and no study has this name{nearest(name, known)}")

@@ -1,7 +1,7 @@
-"""The paper's experiments, each as data, and what it should have compared with as well.
+"""The paper's experiments as data, and hysteresis filters as a further baseline.
 
-The paper does not say for how many steps it trained on Highway. DQN's exploration ends after
-360,000 (1 to 0.1 in steps of 5e-6, an update for every second transition), so we take 400,000.
+The paper does not give the number of training steps on Highway. DQN's exploration ends after
+360,000 steps (from 1 to 0.1 by 5e-6, one update for every second transition), so we use 400,000.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ HIGHWAY = {
     "Intersection": Task("Intersection", "policy_inertia/Intersection-v0"),
     "Two-Way": Task("Two-Way", "policy_inertia/TwoWay-v0"),
 }
-INTERSECTION, TWO_WAY = HIGHWAY["Intersection"], HIGHWAY["Two-Way"]  # Two-Way is the complex one
+INTERSECTION, TWO_WAY = HIGHWAY["Intersection"], HIGHWAY["Two-Way"]  # the complex Two-Way
 SIMPLE = Task(
     "Two-Way, simple",
     "policy_inertia/TwoWay-v0",
@@ -28,11 +28,11 @@ def _lines(tasks: tuple[Task, ...], *methods: str) -> tuple[Line, ...]:
     return tuple(Line(m.upper(), m, task) for task in tasks for m in methods)
 
 
-def _swept(task: Task, setting: str, symbol: str, *values: float) -> tuple[Line, ...]:
+def _sweep(task: Task, setting: str, symbol: str, *values: float) -> tuple[Line, ...]:
     return tuple(Line(f"{symbol} = {v:g}", "nsac", task, {setting: v}) for v in values)
 
 
-PAPER = Study(
+STUDY = Study(
     "paper",
     "Addressing Action Oscillations through Learning Policy Inertia: the experiments",
     (
@@ -40,42 +40,42 @@ PAPER = Study(
             "base",
             "NSAC, SAC and DQN on four Highway tasks",
             _lines(tuple(HIGHWAY.values()), *BASE),
-            "Figure base_results. Beside the paper's methods, DQN and SAC with a hysteresis "
-            "filter: no learning, one threshold.",
+            "Figure base_results. Besides the paper's methods: DQN and SAC with a hysteresis "
+            "filter, which needs no learning and has one threshold.",
             hysteresis=THRESHOLDS,
         ),
         Experiment(
             "action-repetition",
-            "Against choosing how long to hold an action",
+            "Compared with choosing how long to hold an action",
             _lines((INTERSECTION, TWO_WAY), *BASE, "dqn-repeat", "sac-repeat"),
-            "Figures repeat_intersection and repeat_two-way: actions may be held for 1, 2, 4 or 8 "
-            "steps.",
+            "Figures repeat_intersection and repeat_two-way: a method may hold an action for 1, 2, "
+            "4 or 8 steps.",
         ),
         Experiment(
             "reward-penalty",
-            "Against a price of 0.05 on every switch",
+            "Compared with a penalty of 0.05 on every switch",
             _lines((INTERSECTION, TWO_WAY), *BASE, "dqn-ip", "sac-ip", "nsac-ip"),
-            "Figures penalty_intersection and penalty_two-way: trained with the price, evaluated "
-            "without.",
+            "Figures penalty_intersection and penalty_two-way: trained with the penalty, evaluated "
+            "without it.",
         ),
         Experiment(
             "scenarios",
             "Simple and complex Two-Way",
             _lines((SIMPLE, TWO_WAY), *BASE),
-            "Figures simple_scenario and complex_scenario: the complex one has twice the vehicles.",
+            "Figures simple_scenario and complex_scenario; the complex one has twice the vehicles.",
         ),
         Experiment(
             "mu0",
             "The lower bound of the inertia",
-            _swept(TWO_WAY, "mu0", "mu0", 0.0, 0.1, 0.3, 0.5),
-            "Figure complex_p0. The paper does not print its values; these are ours.",
+            _sweep(TWO_WAY, "mu0", "mu0", 0.0, 0.1, 0.3, 0.5),
+            "Figure complex_p0. The paper does not give its values; these are ours.",
             ablation=True,
         ),
         Experiment(
             "alpha",
             "The temperature of the mixed policy",
-            _swept(TWO_WAY, "temperature", "alpha", 1e-4, 1e-3, 0.01, 0.1),
-            "Figure almi. The paper does not print its values; these are ours around its 0.01.",
+            _sweep(TWO_WAY, "temperature", "alpha", 1e-4, 1e-3, 0.01, 0.1),
+            "Figure almi. The paper does not give its values; these lie around its 0.01.",
             ablation=True,
         ),
     ),

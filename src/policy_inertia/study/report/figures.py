@@ -1,4 +1,4 @@
-"""The figures of a study: curves like the paper's, and return against oscillation."""
+"""The figures of a study: learning curves like the paper's, and return against oscillation."""
 
 from __future__ import annotations
 
@@ -6,29 +6,31 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from policy_inertia.drawing.plots import MARKERS, Line, Panel, Point, aligned, colour, many, save
-from policy_inertia.study.analysis.statistics import LEVEL, Estimate, Statistic, curve
-from policy_inertia.study.analysis.summary import (
-    CRASHES,
-    OSCILLATION,
-    RETURN,
-    Measure,
-    Row,
-    of_task,
-    tasks,
+from policy_inertia.drawing.plots import (
+    COLOURS,
+    INK,
+    MARKERS,
+    Line,
+    Panel,
+    Point,
+    colour,
+    render,
+    save,
+    text_colour,
 )
-from policy_inertia.study.results import Experiment, Results, Series
-
-OSCILLATION_CURVE = ("eval/oscillation_ratio", "oscillation ratio")
-MU_CURVE = ("train/mu_mean", "mean mu")
-RETURN_CURVE = ("eval/return", "return")
+from policy_inertia.metrics.measures import CRASHES, MU, OSCILLATION, RETURN, Measure
+from policy_inertia.study.analysis.learning_curves import learning_curves
+from policy_inertia.study.analysis.statistics import LEVEL, Estimate, Statistic
+from policy_inertia.study.analysis.summary import Row
+from policy_inertia.study.report.html import Html, count_range, tag
+from policy_inertia.study.results import ExperimentResults, LineResults, Results
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels that belong together. `alt` says in words what a picture of them shows."""
+    """Panels side by side; `alt` describes them for readers who do not see them."""
 
-    kind: str  # curves or pareto
+    kind: str  # "curves" or "pareto"
     experiment: str
     task: str
     name: str
@@ -39,131 +41,179 @@ class Figure:
 
 
 def figures(
-    results: Results, found: dict[str, list[Row]], statistic: Statistic = "iqm"
+    results: Results, tables: dict[str, list[Row]], statistic: Statistic = "iqm"
 ) -> list[Figure]:
-    """Every figure of a study: for each experiment and task the curves and the Pareto picture."""
+    """Return the curves and the Pareto figure of each experiment and task."""
     drawn = []
     for experiment in results.experiments:
-        for task in tasks(experiment):
-            if of_task(experiment, task):
+        for task in experiment.tasks:
+            if experiment.of_task(task):
                 drawn.append(curves(experiment, task, statistic))
-                drawn.append(pareto(experiment, task, found[experiment.name]))
+                drawn.append(pareto(experiment, task, tables[experiment.name]))
     return [figure for figure in drawn if figure.panels]
 
 
 def write(
-    results: Results, folder: Path, found: dict[str, list[Row]], statistic: Statistic = "iqm"
+    results: Results, folder: Path, tables: dict[str, list[Row]], statistic: Statistic = "iqm"
 ) -> list[Path]:
-    """All figures as SVG and PNG in `folder`; `found` is from `summary.tabulate`."""
+    """Write all figures as SVG and PNG; `tables` is from `summary.tabulate`."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for figure in figures(results, found, statistic):
-        here = [folder / f"{figure.name}.{kind}" for kind in ("svg", "png")]
-        save(figure.panels, f"{figure.title}\n{figure.caption}", *here)
-        paths += here
+    for figure in figures(results, tables, statistic):
+        files = [folder / f"{figure.name}.{kind}" for kind in ("svg", "png")]
+        save(figure.panels, f"{figure.title}\n{figure.caption}", *files)
+        paths += files
     return paths
 
 
-def curves(experiment: Experiment, task: str, statistic: Statistic = "iqm") -> Figure:
-    """Oscillation (left) and return (right) while training; an ablation has mean mu between."""
-    series = of_task(experiment, task)
-    kinds = [OSCILLATION_CURVE, *([MU_CURVE] if experiment.ablation else []), RETURN_CURVE]
-    panels = []
-    for key, label in kinds:
-        lines = []
-        for i, s in enumerate(series):
-            steps, values = aligned(s.curves, key)
-            if values.size and not (values != values).all():  # NaN throughout: not told
-                lines.append(Line(s.label, colour(i), steps, *curve(values, statistic)))
-        panels.append(Panel("environment steps", label, lines))
-    names = " and ".join(label for _, label in kinds)
+def curves(experiment: ExperimentResults, task: str, statistic: Statistic = "iqm") -> Figure:
+    """Return oscillation (left) and return (right) during training; an ablation adds mean mu."""
+    lines = experiment.of_task(task)
+    measures = [OSCILLATION, *([MU] if experiment.ablation else []), RETURN]
+    panels = [
+        Panel(
+            "environment steps",
+            measure.label,
+            [
+                Line(c.label, colour(i), c.steps, c.centre, c.low, c.high)
+                for i, c in enumerate(learning_curves(lines, measure, statistic))
+                if c is not None
+            ],
+        )
+        for measure in measures
+    ]
+    names = " and ".join(m.label for m in measures)
     return Figure(
         "curves",
         experiment.name,
         task,
-        _name(experiment, task, "curves"),
+        _file_name(experiment, task, "curves"),
         f"{experiment.title}, {task}",
-        f"{_shade(statistic)}; sampled actions, {_seeds(series)}",
-        f"Training curves of {names} of {', '.join(s.label for s in series)} on {task}",
+        f"{_interval_name(statistic)}; sampled actions, {_seeds(lines)}",
+        f"Learning curves of {names} of {', '.join(x.label for x in lines)} on {task}",
         [p for p in panels if p.lines],
     )
 
 
-def pareto(experiment: Experiment, task: str, found: list[Row]) -> Figure:
-    """Return, and crash rate, against oscillation, with the whole curve of each filter."""
-    series = of_task(experiment, task)
-    here = [r for r in found if r.task == task and r.actions != "core"]
-    told = any(CRASHES.key in r.estimates for r in here)
+def pareto(experiment: ExperimentResults, task: str, table: list[Row]) -> Figure:
+    """Return the return and the crash rate against oscillation, with each filter's whole curve."""
+    lines = experiment.of_task(task)
+    rows = [r for r in table if r.task == task and r.actions != "core"]
+    measures = [m for m in (RETURN, CRASHES) if m is RETURN or any(r.known(m) for r in rows)]
     panels = [
         Panel(
             OSCILLATION.label,
             measure.label,
-            [line for i, s in enumerate(series) for line in _filters(here, s, i, measure)],
-            [p for i, s in enumerate(series) for p in _points(here, s, i, measure)]
-            + [p for i, s in enumerate(series) for p in _ends(here, s, i, measure)],
+            [curve for i, x in enumerate(lines) for curve in _filter_lines(rows, x, i, measure)],
+            [p for i, x in enumerate(lines) for p in _points(rows, x, i, measure)]
+            + [p for i, x in enumerate(lines) for p in _filter_names(rows, x, i, measure)],
             label_ends=False,
         )
-        for measure in (RETURN, *([CRASHES] if told else []))
+        for measure in measures
     ]
-    filters = any(p.lines for p in panels)
-    dashed = (
-        "; lines: with a hysteresis filter of ever higher threshold (dashed: greedy)"
-        if filters
+    filters = (
+        "; lines: with a hysteresis filter, the threshold rising along the line (dashed: greedy)"
+        if any(p.lines for p in panels)
         else ""
     )
+    names = " and ".join(m.label for m in measures)
     return Figure(
         "pareto",
         experiment.name,
         task,
-        _name(experiment, task, "pareto"),
+        _file_name(experiment, task, "pareto"),
         f"{experiment.title}, {task}",
-        f"filled: sampled actions, hollow: greedy{dashed}; {_seeds(series)}",
-        f"Return{' and crash rate' if told else ''} against oscillation ratio of "
-        f"{', '.join(s.label for s in series)} on {task}",
+        f"filled: sampled actions, hollow: greedy{filters}; {_seeds(lines)}",
+        f"{names.capitalize()} against oscillation ratio of "
+        f"{', '.join(x.label for x in lines)} on {task}",
         panels,
     )
 
 
-def _points(found: list[Row], s: Series, i: int, measure: Measure) -> list[Point]:
+def inline_figures(
+    results: Results, tables: dict[str, list[Row]], statistic: Statistic
+) -> dict[str, list[Html]]:
+    """Return the figures as HTML by kind, each below the title of its experiment."""
+    titles = {e.name: e.title for e in results.experiments}
+    parts: dict[str, list[Html]] = {"curves": [], "pareto": []}
+    headed: set[tuple[str, str]] = set()
+    for figure in figures(results, tables, statistic):
+        section = parts[figure.kind]
+        if (figure.kind, figure.experiment) not in headed:
+            headed.add((figure.kind, figure.experiment))
+            section.append(tag("h3", titles[figure.experiment]))
+        panels = [
+            _inline_svg(render([p], salt=f"{figure.name}-{k}")[0], f"{figure.alt}: {p.y_label}")
+            for k, p in enumerate(figure.panels)
+        ]
+        caption = tag("figcaption", tag("b", figure.task), f": {figure.caption}")
+        section.append(tag("figure", tag("div", panels, class_="panels"), caption, id=figure.name))
+    return parts
+
+
+def _inline_svg(svg: bytes, alt: str) -> Html:
+    """Return an SVG file as part of a page: with a title, scalable, in the page's colours."""
+    text = svg.decode()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    start, end = text.split(">", 1)
+    box = re.search(r'viewBox="[^"]*"', start)
+    assert box, "Matplotlib writes a viewBox"
+    # ids that nothing refers to go: several figures in one page would repeat them
+    used = set(re.findall(r"#([\w-]+)[)\"]", end))
+    end = re.sub(r' id="([^"]*)"', lambda m: m[0] if m[1] in used else "", end)
+    for i, line in enumerate(COLOURS):
+        if text_colour(line) != line.lower():
+            end = end.replace(text_colour(line), f"var(--t{i})")
+        end = end.replace(line.lower(), f"var(--s{i})")
+    end = end.replace(INK.lower(), "currentColor")
+    title = tag("title", alt)
+    return Html(f'<svg xmlns="http://www.w3.org/2000/svg" {box[0]} role="img">{title}{end}')
+
+
+def _points(rows: list[Row], line: LineResults, i: int, measure: Measure) -> list[Point]:
+    """Return a line's policies as points: filled for sampled actions, hollow for greedy ones."""
     points: list[Point] = []
-    for row in found:
-        both = [row.estimates.get(m.key) for m in (OSCILLATION, measure)]
-        if row.label != s.label or row.hysteresis is not None or None in both:
+    for row in rows:
+        if row.label != line.label or row.hysteresis is not None:
             continue
-        x, y = (e for e in both if e is not None)
+        if not row.known(OSCILLATION, measure):
+            continue
+        x, y = row.estimates[OSCILLATION.name], row.estimates[measure.name]
         hollow = row.actions == "greedy"
-        where = (x.value, y.value, _interval(x), _interval(y))
-        if hollow and points and points[0].x == x.value and points[0].y == y.value:
-            continue  # a policy that is greedy anyway
+        if hollow and points and (points[0].x, points[0].y) == (x.value, y.value):
+            continue  # a policy that always acts greedily
         marker = MARKERS[i % len(MARKERS)]
-        label = "" if hollow else s.label
-        points.append(Point(label, colour(i), marker, *where, hollow))
+        label = "" if hollow else line.label
+        place = (x.value, y.value, _interval(x), _interval(y))
+        points.append(Point(label, colour(i), marker, *place, hollow))
     return points
 
 
-def _filters(found: list[Row], s: Series, i: int, measure: Measure) -> list[Line]:
-    """From the policy as it is, through ever higher thresholds."""
+def _filter_lines(rows: list[Row], line: LineResults, i: int, measure: Measure) -> list[Line]:
+    """Return the filter's curves: from the policy itself through ever higher thresholds."""
     lines = []
     for actions in ("sampled", "greedy"):
-        own = _thresholds(found, s, actions, measure)
-        if len(own) > 1:
-            x, y = ([r.estimates[m.key].value for r in own] for m in (OSCILLATION, measure))
+        filtered = _by_threshold(rows, line, actions, measure)
+        if len(filtered) > 1:
+            x, y = ([r.estimates[m.name].value for r in filtered] for m in (OSCILLATION, measure))
             lines.append(Line("", colour(i), x, y, dashed=actions == "greedy", dots=True))
     return lines
 
 
-def _ends(found: list[Row], s: Series, i: int, measure: Measure) -> list[Point]:
-    """The name of a filter's line, at its highest threshold."""
-    own = _thresholds(found, s, "sampled", measure)
-    if len(own) < 2:
+def _filter_names(rows: list[Row], line: LineResults, i: int, measure: Measure) -> list[Point]:
+    """Return the name of a filter's curve, at its highest threshold."""
+    filtered = _by_threshold(rows, line, "sampled", measure)
+    if len(filtered) < 2:
         return []
-    x, y = (own[-1].estimates[m.key].value for m in (OSCILLATION, measure))
-    return [Point(f"{s.label}, filter {own[-1].hysteresis:g}", colour(i), "", x, y)]
+    last = filtered[-1]
+    x, y = (last.estimates[m.name].value for m in (OSCILLATION, measure))
+    return [Point(f"{line.label}, filter {last.hysteresis:g}", colour(i), "", x, y)]
 
 
-def _thresholds(found: list[Row], s: Series, actions: str, measure: Measure) -> list[Row]:
-    own = [r for r in found if r.label == s.label and r.actions == actions]
-    own = [r for r in own if {OSCILLATION.key, measure.key} <= r.estimates.keys()]
+def _by_threshold(rows: list[Row], line: LineResults, actions: str, measure: Measure) -> list[Row]:
+    """Return a line's policies with these actions: unfiltered first, then by threshold."""
+    own = [r for r in rows if r.label == line.label and r.actions == actions]
+    own = [r for r in own if r.known(OSCILLATION, measure)]
     return sorted(own, key=lambda r: -1 if r.hysteresis is None else r.hysteresis)
 
 
@@ -171,18 +221,15 @@ def _interval(e: Estimate) -> tuple[float, float] | None:
     return None if e.low is None or e.high is None else (e.low, e.high)
 
 
-def _name(experiment: Experiment, task: str, kind: str) -> str:
+def _file_name(experiment: ExperimentResults, task: str, kind: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", f"{experiment.name} {task} {kind}".lower()).strip("-")
 
 
-def _shade(statistic: Statistic) -> str:
+def _interval_name(statistic: Statistic) -> str:
     if statistic == "iqm":
         return f"interquartile mean and {LEVEL:.0%} bootstrap interval"
     return "mean and half a standard deviation"
 
 
-def _seeds(series: list[Series]) -> str:
-    counts = sorted({len(s.seeds) for s in series})
-    if len(counts) == 1:
-        return many(counts[0], "seed")
-    return f"{counts[0]} to {counts[-1]} seeds"
+def _seeds(lines: list[LineResults]) -> str:
+    return count_range({len(x.seeds) for x in lines}, "seed")

@@ -1,4 +1,4 @@
-"""The report: a study as one HTML file that needs nothing else, with its numbers beside it."""
+"""The report: a study as one HTML file that needs no other file, and its numbers beside it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from policy_inertia.drawing.plots import many
 from policy_inertia.errors import InputError
 from policy_inertia.storage import cannot_write, write_file, write_json
 from policy_inertia.study.analysis import summary
 from policy_inertia.study.analysis.statistics import Statistic
-from policy_inertia.study.report import figures, inspector, tables
-from policy_inertia.study.report.html import Html, join, tag
-from policy_inertia.study.report.inline_figures import pictures
-from policy_inertia.study.report.inspector import Scene, scenes
+from policy_inertia.study.report import figures, tables
+from policy_inertia.study.report.html import Html, count, join, tag
+from policy_inertia.study.report.inspector import element as inspector
+from policy_inertia.study.report.inspector.element import Scene
+from policy_inertia.study.report.inspector.scenes import record_scenes
 from policy_inertia.study.results import Results
 
-LARGEST, MARGIN = 10_000_000, 100_000  # bytes of the file, and what is left free
+LARGEST, MARGIN = 10_000_000, 100_000  # bytes of the file, and how many of them stay free
+INSPECTOR = (
+    "Recorded episodes, step by step. The red arrow is the controller: solid where it holds the "
+    "previous action (mu of 0.5 or more), dashed where it lets go. The yellow arrow is the action "
+    "that the core prefers: solid from a probability of 0.5 on."
+)
 
 
 def write(
@@ -29,48 +34,55 @@ def write(
     inspect: Sequence[Scene] | bool = True,
     statistic: Statistic = "iqm",
 ) -> Path:
-    """Write the report to `path`, and beside it summary.json, summary.csv and figures/.
+    """Write the report to `path`, and summary.json, summary.csv and figures/ beside it.
 
-    `inspect` is what the inspector shows; True chooses and records for each task a policy with and
-    one without a controller, False leaves it out.
+    Args:
+        results: the results of a study.
+        path: the HTML file.
+        inspect: the scenes of the inspector; True records one for each task, False leaves the
+            inspector out.
+        statistic: "iqm" or "paper"; see `statistics.estimate`.
+
+    Raises:
+        InputError: no run is finished, or the file cannot be written.
     """
-    if not any(s.seeds for e in results.experiments for s in e.series):
+    if not any(x.seeds for e in results.experiments for x in e.lines):
         raise InputError(f"{results.folder} has no finished run: there is nothing to report yet")
-    notes: list[str] = []
-    if inspect is True:
-        shown, notes = scenes.choose(results)
+    if isinstance(inspect, bool):
+        scenes, notes = record_scenes(results) if inspect else ([], [])
     else:
-        shown = list(inspect or ())
-    found = summary.tabulate(results, statistic)
-    drawn = pictures(results, found, statistic)
+        scenes, notes = list(inspect), []
+    rows = summary.tabulate(results, statistic)
+    drawn = figures.inline_figures(results, rows, statistic)
     sections: dict[str, tuple[str, Any]] = {
-        "verdict": ("Verdict", tables.verdict(results, found, statistic)),
+        "verdict": ("Verdict", tables.verdict(results, rows, statistic)),
         "curves": ("Curves", drawn["curves"]),
         "pareto": ("Return against oscillation", drawn["pareto"]),
-        "statistics": ("Statistics", tables.statistics(results, found, statistic)),
+        "statistics": ("Statistics", tables.statistics(results, rows, statistic)),
         "inspector": ("Inspector", None),
         "settings": ("Settings", _settings(results)),
-        "again": ("Make it again", _again(results)),
+        "again": ("Run it again", _again(results)),
     }
     left = LARGEST - len(_page(results, sections).encode()) - MARGIN
-    sections["inspector"] = ("Inspector", _inspector(shown, notes, min(left, inspector.BUDGET)))
+    sections["inspector"] = ("Inspector", _inspector(scenes, notes, min(left, inspector.BUDGET)))
     page = _page(results, sections).encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figures.write(results, path.parent / "figures", found, statistic)
+        figures.write(results, path.parent / "figures", rows, statistic)
     except OSError as error:
         raise cannot_write(path, error) from error
-    write_json(path.with_name("summary.json"), summary.to_json(results, found, statistic))
-    write_file(path.with_name("summary.csv"), summary.to_csv(found).encode())
+    write_json(path.with_name("summary.json"), summary.to_json(results, rows, statistic))
+    write_file(path.with_name("summary.csv"), summary.to_csv(rows).encode())
     write_file(path, page)
     return path
 
 
 def _page(results: Results, sections: dict[str, tuple[str, Any]]) -> str:
+    """Return the whole page; sections without content are left out."""
     script = inspector.asset("inspector.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rules = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-    rules += f"; script-src 'sha256-{digest}'"  # nothing else can run, whatever a study's texts say
+    rules += f"; script-src 'sha256-{digest}'"  # no other script can run, whatever a study holds
     style = files(__package__).joinpath("report.css").read_text() + inspector.asset("inspector.css")
     head = tag(
         "head",
@@ -82,6 +94,7 @@ def _page(results: Results, sections: dict[str, tuple[str, Any]]) -> str:
     )
     shown = {name: section for name, section in sections.items() if section[1]}
     links = [tag("li", tag("a", title, href=f"#{name}")) for name, (title, _) in shown.items()]
+    footer = "Made by policy-inertia. summary.json and summary.csv hold the same numbers."
     body = tag(
         "body",
         tag("a", "Skip to the verdict", href="#verdict", class_="skip"),
@@ -93,52 +106,49 @@ def _page(results: Results, sections: dict[str, tuple[str, Any]]) -> str:
         ),
         tag("nav", tag("ul", links), aria_label="Sections"),
         tag("main", [tag("section", tag("h2", t), c, id=n) for n, (t, c) in shown.items()]),
-        tag(
-            "footer", "Made by policy-inertia; summary.json and summary.csv have the same numbers."
-        ),
+        tag("footer", footer),
         tag("script", Html(script)),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
 def _facts(results: Results) -> Html:
-    series = [s for e in results.experiments for s in e.series if s.seeds]
-    runs = {str(f) for s in series for f in s.folders}
-    counted = [
-        many(len(results.experiments), "experiment"),
-        many(len({s.task for s in series}), "task"),
-        f"{len({(s.label, s.task) for s in series})} methods and settings",
-        many(len(runs), "finished run"),
+    """Return the numbers of experiments, tasks, lines and runs."""
+    lines = [x for e in results.experiments for x in e.lines if x.seeds]
+    runs = {str(f) for x in lines for f in x.folders}
+    facts = [
+        count(len(results.experiments), "experiment"),
+        count(len({x.task for x in lines}), "task"),
+        f"{len({(x.label, x.task) for x in lines})} methods and settings",
+        count(len(runs), "finished run"),
     ]
-    counted += [f"{len(results.failed)} failed"] if results.failed else []
-    return tag("ul", [tag("li", c) for c in counted], class_="facts")
+    facts += [f"{len(results.failed)} failed"] if results.failed else []
+    return tag("ul", [tag("li", fact) for fact in facts], class_="facts")
 
 
-def _inspector(shown: Sequence[Scene], notes: list[str], budget: int) -> Html | None:
-    if not shown and not notes:
+def _inspector(scenes: Sequence[Scene], notes: list[str], budget: int) -> Html | None:
+    if not scenes and not notes:
         return None
-    about = (
-        "Recorded episodes, step by step. The red arrow is the controller, solid where it holds "
-        "the last action (mu of 0.5 or more) and dashed where it lets go; the yellow arrow is what "
-        "the core wants most, solid from a probability of 0.5 on."
-    )
     return join(
-        tag("p", about),
+        tag("p", INSPECTOR),
         [tag("p", n, class_="note") for n in notes],
-        inspector.element(shown, budget) if shown else None,
+        inspector.element(scenes, budget) if scenes else None,
     )
 
 
 def _settings(results: Results) -> Html:
+    """Return the settings of each experiment: those that differ, then those that do not."""
     parts = []
     for experiment in results.experiments:
-        known = {f"{s.label}, {s.task}": _flat(s.config) for s in experiment.series}
-        names = dict.fromkeys(name for config in known.values() for name in config)
-        values = {name: [config.get(name, "") for config in known.values()] for name in names}
-        apart = [_setting(n, v) for n, v in values.items() if len(set(v)) > 1]
-        alike = [_setting(n, v[:1]) for n, v in values.items() if len(set(v)) == 1]
-        inner = [tables.scrolling(["differs", *known], apart, experiment.title)] if apart else []
-        inner.append(tables.scrolling(["the same in all", "value"], alike, experiment.title))
+        configs = {f"{x.label}, {x.task}": _flat(x.config) for x in experiment.lines}
+        names = dict.fromkeys(name for config in configs.values() for name in config)
+        values = {name: [config.get(name, "") for config in configs.values()] for name in names}
+        different = [_setting(n, v) for n, v in values.items() if len(set(v)) > 1]
+        equal = [_setting(n, v[:1]) for n, v in values.items() if len(set(v)) == 1]
+        inner = []
+        if different:
+            inner.append(tables.scrolling(["differs", *configs], different, experiment.title))
+        inner.append(tables.scrolling(["the same for all", "value"], equal, experiment.title))
         parts.append(tag("details", tag("summary", experiment.title), inner))
     if results.failed:
         items = [tag("li", tag("code", run), f": {error}") for run, error in results.failed]
@@ -150,12 +160,12 @@ def _setting(name: str, values: list[str]) -> Html:
     return tag("tr", tag("th", name, scope="row"), [tag("td", value) for value in values])
 
 
-def _flat(config: dict[str, Any], at: str = "") -> dict[str, str]:
-    """Settings inside settings under one name, such as config.core.temperature."""
+def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """Give nested settings one name each, such as config.core.temperature."""
     flat: dict[str, str] = {}
     for name, value in config.items():
-        inner = isinstance(value, dict) and value
-        flat |= _flat(value, f"{at}{name}.") if inner else {f"{at}{name}": str(value)}
+        nested = isinstance(value, dict) and value
+        flat |= _flat(value, f"{prefix}{name}.") if nested else {f"{prefix}{name}": str(value)}
     return flat
 
 

@@ -1,4 +1,4 @@
-"""How long a study will take, from a few seconds of each kind of run."""
+"""Estimate how long a study will take from a few seconds of each kind of run."""
 
 from __future__ import annotations
 
@@ -9,36 +9,41 @@ from dataclasses import dataclass, replace
 from policy_inertia.calibration.sweep import SETTINGS
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.settings import RunConfig
-from policy_inertia.study.plan import Run
-from policy_inertia.study.run.job import AFTERWARDS
+from policy_inertia.study.plan import EXTRAS, Run
 from policy_inertia.training.session import Session
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What one kind of run costs, in seconds."""
+    """The cost of one kind of run, in seconds."""
 
     start: float
     step: float
     episode: float
-    ways: int = 2  # greedy and sampled; one where both are the same
+    modes: int = 2  # greedy and sampled; 1 for a policy that acts the same in both
 
     def seconds(self, run: Run) -> float:
+        """Return how long a run of this kind takes."""
         c = run.config
         evaluations = -(-c.steps // c.eval_every) + 1
-        levels = [getattr(run, kind) for kind in AFTERWARDS]
-        last = c.final_episodes * self.ways * (1 + sum(map(len, levels)))
-        swept = bool(run.budgets) + bool(run.core_budgets)
-        last += swept * (2 * SETTINGS + 1) * c.calibration_episodes
-        return (
-            self.start + c.steps * self.step + self.episode * (evaluations * c.eval_episodes + last)
-        )
+        levels = sum(len(getattr(run, name)) for name in EXTRAS)
+        final = c.final_episodes * self.modes * (1 + levels)
+        sweeps = sum(extra.budget and bool(getattr(run, name)) for name, extra in EXTRAS.items())
+        final += sweeps * (2 * SETTINGS + 1) * c.calibration_episodes
+        episodes = evaluations * c.eval_episodes + final
+        return self.start + c.steps * self.step + self.episode * episodes
 
 
 def estimate(
     runs: Sequence[Run], seconds: float = 1.0, watch: Callable[[int, int], None] | None = None
 ) -> list[float]:
-    """Seconds that each run will take on one core, after timing each kind of run so long."""
+    """Return the seconds that each run will take on one core.
+
+    Args:
+        runs: the runs.
+        seconds: how long to time each kind of run.
+        watch: called after each kind with the number of timed kinds and of all kinds.
+    """
     kinds = {_kind(r.config): r.config for r in runs}
     paces = {}
     for i, (kind, config) in enumerate(kinds.items()):
@@ -49,26 +54,26 @@ def estimate(
 
 
 def _kind(config: RunConfig) -> tuple[str, str, str]:
-    """Runs that cost the same: settings such as a temperature make no difference."""
+    """Return what the cost of a run depends on; settings such as a temperature do not matter."""
     return config.method, config.env, str(config.env_kwargs)
 
 
 def measure(config: RunConfig, seconds: float) -> Pace:
-    """Train and evaluate for a moment, in this process."""
+    """Train for some seconds and evaluate a few episodes, in this process."""
     began = time.perf_counter()
-    ready = replace(config, learning_starts=config.batch_size)
-    session = Session(ready, config.env)
+    session = Session(replace(config, learning_starts=config.batch_size), config.env)
     while session.updates == 0:
         session.advance()
     warm = time.perf_counter()
-    at, now = session.step, warm
-    while now - warm < seconds or session.step == at:
+    first, now = session.step, warm
+    while now - warm < seconds or session.step == first:
         session.advance()
         now = time.perf_counter()
-    step = (now - warm) / (session.step - at)
+    step = (now - warm) / (session.step - first)
     episodes = min(5, config.eval_episodes)
     policy = session.policy()
-    evaluate(policy, config.env, episodes, 0, env_kwargs=config.test_kwargs)  # the env's own start
+    # the first evaluation also makes the env, so only the second one is timed
+    evaluate(policy, config.env, episodes, 0, env_kwargs=config.test_kwargs)
     evaluated = time.perf_counter()
     evaluate(policy, config.env, episodes, 1, env_kwargs=config.test_kwargs)
     episode = (time.perf_counter() - evaluated) / episodes

@@ -1,4 +1,4 @@
-"""One run of a study, in whatever process it was given to: the pool's, or a cluster's."""
+"""One run of a study in a process of its own: a worker of this machine, or a task of a cluster."""
 
 from __future__ import annotations
 
@@ -8,119 +8,121 @@ import sys
 import threading
 import time
 import traceback
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Queue
 from typing import Any
 
+import jax
+
+from policy_inertia.calibration.sweep import calibrate
+from policy_inertia.envs.vector import episode_seed
 from policy_inertia.errors import InputError
+from policy_inertia.evaluation.evaluate import sampled_and_greedy
 from policy_inertia.machine import use_one_thread
+from policy_inertia.metrics.measures import RETURN
+from policy_inertia.policies.policy import Policy
+from policy_inertia.settings import RunConfig
+from policy_inertia.study.folder import finished, read_extra, write_extra
+from policy_inertia.study.plan import EXTRAS, Extra, Run
+from policy_inertia.training.checkpoints import Checkpoints
+from policy_inertia.training.loop import run
+from policy_inertia.training.session import FINAL
 
 Job = dict[str, Any]
-"""A run as JSON: its folder, its configuration, and what to measure of its policy afterwards."""
-
-ASKED = ("hysteresis", "budgets")
-"""Thresholds of the filter; and budgets of oscillation, which a dial keeps by its price and any
-other policy by the filter, as calibrated on episodes of their own."""
-AFTERWARDS = (*ASKED, "core_budgets")
-"""And the same budgets for a dial's core by itself."""
+"""A run as JSON: its folder, its configuration, and the levels of its extra evaluations."""
 
 
-def attempt(job: Job) -> dict[str, Any]:
-    """Carry out a run, or go on with it; what went wrong is told and not raised."""
+@dataclass(frozen=True)
+class Outcome:
+    """How an attempt ended: without an error, or with one and its traceback."""
+
+    error: str | None
+    traceback: str = ""
+    seconds: float = 0.0
+
+
+def job_of(run: Run) -> Job:
+    """Return a run as the JSON that a worker reads."""
+    levels = {name: list(getattr(run, name)) for name in EXTRAS}
+    return {"path": str(run.path), "config": run.config.to_dict(), **levels}
+
+
+def attempt(job: Job) -> Outcome:
+    """Carry out a run, or resume it; return an error instead of raising it."""
     started = time.perf_counter()
-    told: dict[str, Any] = {"error": None}
+    error, trace = None, ""
     try:
         _execute(job)
-    except Exception as error:
-        last = str(error).strip().splitlines() or [type(error).__name__]
-        known = isinstance(error, InputError)
-        told["error"] = last[-1] if known else f"{type(error).__name__}: {last[-1]}"
-        told["traceback"] = traceback.format_exc()
-    return told | {"seconds": time.perf_counter() - started}
+    except Exception as exception:
+        lines = str(exception).strip().splitlines() or [type(exception).__name__]
+        expected = isinstance(exception, InputError)
+        error = lines[-1] if expected else f"{type(exception).__name__}: {lines[-1]}"
+        trace = traceback.format_exc()
+    return Outcome(error, trace, time.perf_counter() - started)
 
 
 def _execute(job: Job) -> None:
-    import jax
-
-    from policy_inertia.settings import RunConfig
-    from policy_inertia.training.checkpoints import Checkpoints
-    from policy_inertia.training.loop import run
-
     config, path = RunConfig.from_dict(job["config"]), Path(job["path"])
     if not finished(path, config.steps):
         run(config, path, resume=True)
-    for kind in AFTERWARDS:
-        measure_afterwards(path, config, kind, job[kind])
-    Checkpoints(path).remove()  # with its replay, much larger than all the rest
-    jax.clear_caches()  # this run's programs are of no use to the next one
+    for name in EXTRAS:
+        evaluate_extra(path, config, name, job[name])
+    Checkpoints(path).remove()  # a checkpoint with its replay is much larger than all other files
+    jax.clear_caches()  # the next run compiles programs of its own
 
 
-def finished(path: Path, steps: int) -> bool:
-    from policy_inertia.storage import read_json
+def evaluate_extra(path: Path, config: RunConfig, name: str, levels: list[float]) -> None:
+    """Evaluate a run's policy at every level that has no figures yet, and write the figures.
 
-    result = path / "result.json"
-    return result.exists() and bool(read_json(result, "a run's result")["step"] >= steps)
+    The episodes are those of the run's final evaluation. A budget that the policy cannot keep gets
+    an entry "unreachable" with the reason.
 
-
-def measure_afterwards(path: Path, config: Any, kind: str, levels: list[float]) -> None:
-    """Evaluate the run's policy at each of `levels`, on the episodes of its own last evaluation.
-
-    A budget that the policy cannot keep is told as "unreachable", with the reason.
+    Args:
+        path: the run's folder.
+        config: the run's configuration.
+        name: a name of `EXTRAS`.
+        levels: thresholds or budgets.
     """
-    from policy_inertia.calibration.sweep import calibrate
-    from policy_inertia.envs.vector import episode_seed
-    from policy_inertia.evaluation.evaluate import sampled_and_greedy
-    from policy_inertia.policies.policy import Policy
-    from policy_inertia.storage import FORMAT, write_json
-    from policy_inertia.training.session import FINAL
-
-    found = read_afterwards(path, config.steps, kind)
-    missing = [level for level in levels if repr(level) not in found]
+    figures = read_extra(path, config.steps, name)
+    missing = [level for level in levels if repr(level) not in figures]
     if not missing:
         return
-    policy = Policy.load(path)
-    if kind == "core_budgets":
+    extra, policy = EXTRAS[name], Policy.load(path)
+    if extra.core:
         policy = policy.core()
-    if kind != "hysteresis" and policy.calibration is None:
+    if extra.budget and policy.calibration is None:
         episodes = config.calibration_episodes
         policy = calibrate(policy, config.env, episodes, config.seed, env_kwargs=config.test_kwargs)
-    seed = episode_seed(config.seed, FINAL)
     for level in missing:
-        try:
-            hysteresis = kind == "hysteresis"
-            made = policy.with_hysteresis(level) if hysteresis else policy.with_budget(level)
-        except InputError as error:
-            if kind == "hysteresis":
-                raise
-            found[repr(level)] = {"unreachable": str(error)}
-        else:
-            found[repr(level)] = sampled_and_greedy(
-                made, config.env, config.final_episodes, seed, env_kwargs=config.test_kwargs
-            )
-            if kind != "hysteresis" and policy.calibration is not None:
-                row = policy.calibration.within(level)
-                found[repr(level)]["calibrated_return"] = row.figures["return"]
-        write_json(path / f"{kind}.json", {"format": FORMAT, "step": config.steps, "levels": found})
+        figures[repr(level)] = _evaluate_at(level, policy, config, extra)
+        write_extra(path, config.steps, name, figures)
 
 
-def read_afterwards(path: Path, steps: int, kind: str) -> dict[str, Any]:
-    """What was measured so far, by level; nothing of a policy that has learnt on since."""
-    from policy_inertia.storage import read_json
-
-    file = path / f"{kind}.json"
-    if not file.exists():
-        return {}
-    known = read_json(file, f"a run's {kind}")
-    return known["levels"] if known["step"] == steps else {}
+def _evaluate_at(level: float, policy: Policy, config: RunConfig, extra: Extra) -> dict[str, Any]:
+    """Return the figures of `policy` at one threshold or budget."""
+    seed, kwargs = episode_seed(config.seed, FINAL), config.test_kwargs
+    if not extra.budget:
+        filtered = policy.with_hysteresis(level)
+        return sampled_and_greedy(
+            filtered, config.env, config.final_episodes, seed, env_kwargs=kwargs
+        )
+    assert policy.calibration is not None
+    try:
+        within = policy.with_budget(level)
+    except InputError as error:
+        return {"unreachable": str(error)}
+    figures = sampled_and_greedy(within, config.env, config.final_episodes, seed, env_kwargs=kwargs)
+    return {**figures, "calibrated_return": policy.calibration.within(level).figures[RETURN.name]}
 
 
 def serve() -> None:
-    """Be a worker: a job on each line of stdin, an answer on each line of stdout.
+    """Be a worker: read a job from each line of stdin, write its outcome to stdout.
 
-    An env may print as well, so answers have a channel of their own. When the study that
-    started this process is gone, stdin ends, and so does the worker.
+    An env may print too, so outcomes go to a copy of stdout and prints go to stderr. When the
+    study that started this process ends, stdin closes, and the worker ends as well.
     """
-    answers = os.fdopen(os.dup(1), "w")
+    outcomes = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     jobs: Queue[Job] = Queue()
 
@@ -131,8 +133,8 @@ def serve() -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        answers.write(json.dumps(attempt(jobs.get())) + "\n")
-        answers.flush()
+        outcomes.write(json.dumps(asdict(attempt(jobs.get()))) + "\n")
+        outcomes.flush()
 
 
 if __name__ == "__main__":

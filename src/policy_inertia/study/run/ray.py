@@ -1,6 +1,6 @@
-"""The runs of a study as tasks of a Ray cluster, over the same run folders.
+"""Run the jobs of a study on a Ray cluster.
 
-The folder of the study must be on a disk that all nodes share, and this package installed on them.
+All nodes must share the disk that holds the study's folder, and must have this package installed.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Any
 from policy_inertia.errors import InputError
 from policy_inertia.machine import ONE_THREAD
 from policy_inertia.study.plan import Run
-from policy_inertia.study.run.job import attempt
-from policy_inertia.study.run.scheduler import Answer, as_job
+from policy_inertia.study.run.job import Outcome, attempt, job_of
 
 
 class RayPool:
-    """One task for each run, one core for each task; Ray says where."""
+    """A pool in which every run is a Ray task with one core; Ray chooses the node."""
 
     def __init__(self, address: str = "auto") -> None:
         try:
@@ -27,7 +26,7 @@ class RayPool:
                 "ray is not installed: pip install 'policy-inertia[ray]', or leave --ray out"
             ) from None
         self.ray: Any = ray
-        _refuse_silent(address)
+        _refuse_unreachable(address)
         try:
             ray.init(
                 address=address,
@@ -35,40 +34,37 @@ class RayPool:
                 log_to_driver=False,
                 runtime_env={"env_vars": ONE_THREAD},
             )
-        except Exception as error:  # Ray raises many kinds
+        except Exception as error:  # Ray raises many classes
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise InputError(
-                f"no Ray cluster answers at '{address}' ({reason}): start one with 'ray start "
-                "--head', or give the address of one that runs"
-            ) from error
+            raise _no_cluster(address, reason) from error
         self.task = ray.remote(num_cpus=1, max_retries=0)(attempt)
         self.active: dict[Any, Run] = {}
 
-    def room(self) -> int:
+    def free(self) -> int:
         return int(self.ray.cluster_resources().get("CPU", 0)) - len(self.active)
 
     def submit(self, run: Run) -> None:
-        self.active[self.task.remote(as_job(run))] = run
+        self.active[self.task.remote(job_of(run))] = run
 
-    def answers(self, seconds: float) -> list[Answer]:
+    def outcomes(self, seconds: float) -> list[tuple[Run, Outcome]]:
         if not self.active:
             return []
         ready, _ = self.ray.wait(list(self.active), num_returns=1, timeout=seconds)
-        found: list[Answer] = []
+        ended: list[tuple[Run, Outcome]] = []
         for task in ready:
             try:
-                told = self.ray.get(task)
-            except self.ray.exceptions.RayError as error:  # the worker or its node is gone
-                told = {"error": f"{type(error).__name__}: the task's process or node was lost"}
-            found.append((self.active.pop(task), told))
-        return found
+                outcome = self.ray.get(task)
+            except self.ray.exceptions.RayError as error:  # the process or its node is gone
+                outcome = Outcome(f"{type(error).__name__}: the task's process or node was lost")
+            ended.append((self.active.pop(task), outcome))
+        return ended
 
     def close(self) -> None:
         self.ray.shutdown()
 
 
-def _refuse_silent(address: str) -> None:
-    """Ray waits long for a host that does not answer; a plain connection tells at once."""
+def _refuse_unreachable(address: str) -> None:
+    """Try a plain connection first: Ray itself waits long for a host that does not answer."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon:
         return
@@ -77,7 +73,11 @@ def _refuse_silent(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), timeout=5).close()
     except (OSError, OverflowError) as error:
-        raise InputError(
-            f"no Ray cluster answers at '{address}' ({error}): start one with 'ray start --head', "
-            "or give the address of one that runs"
-        ) from error
+        raise _no_cluster(address, error) from error
+
+
+def _no_cluster(address: str, reason: object) -> InputError:
+    return InputError(
+        f"no Ray cluster answers at '{address}' ({reason}): start one with 'ray start --head', "
+        "or give the address of one that runs"
+    )

@@ -1,52 +1,83 @@
-"""Carrying out a study: which run is next, where it goes, and what to do when one fails.
+"""Carry out a study: choose the next run, give it to a pool, and try a failed run once more.
 
-The runs are folders of their own that can be resumed, so nothing here has to be saved: the same
-command looks at the folders and goes on.
+Every run is a folder that can be resumed, so the scheduler saves nothing itself: the same command
+reads the folders and goes on.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
-import sys
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from queue import Empty, Queue
 from typing import Any, Protocol
 
 from policy_inertia.envs.making import make_vector
-from policy_inertia.errors import InputError
-from policy_inertia.machine import ONE_THREAD
 from policy_inertia.storage import read_json
-from policy_inertia.study.folder import StudyFolder, collect
-from policy_inertia.study.plan import Run, Study
+from policy_inertia.study.folder import StudyFolder, collect, finished, read_extra
+from policy_inertia.study.plan import EXTRAS, Run, Study
 from policy_inertia.study.results import Results
-from policy_inertia.study.run import job as execution
+from policy_inertia.study.run.job import Outcome
+from policy_inertia.study.run.workers import Workers
 from policy_inertia.training.loggers import read_metrics
 from policy_inertia.training.run_folder import refuse_other
 
 Watch = Callable[[Sequence[Run]], None]
-Answer = tuple[Run, dict[str, Any]]
 TRIES = 2  # a run that fails is tried once more
+WAIT = 0.2  # seconds to wait for an outcome
+REFRESH = 0.5  # seconds between two looks at the runs' logs
 
 
 class Pool(Protocol):
-    """Where runs are carried out."""
+    """A place where runs are carried out."""
 
-    def room(self) -> int:
-        """How many more runs can be taken now."""
+    def free(self) -> int:
+        """Return how many more runs the pool can take now."""
 
-    def submit(self, run: Run) -> None: ...
+    def submit(self, run: Run) -> None:
+        """Start a run."""
 
-    def answers(self, seconds: float) -> list[Answer]:
-        """What has ended, waiting so long for the first: see `execution.attempt`."""
+    def outcomes(self, seconds: float) -> list[tuple[Run, Outcome]]:
+        """Return the runs that ended; wait at most `seconds` for the first one."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Stop all runs and release the pool."""
+
+
+def compare(
+    methods: Sequence[str],
+    env: str,
+    seeds: int = 3,
+    out: str | os.PathLike[str] = "runs/compare",
+    jobs: int | None = None,
+    hysteresis: Sequence[float] = (),
+    overrides: Mapping[str, dict[str, Any]] | None = None,
+    watch: Watch | None = None,
+    command: str = "",
+    **changes: Any,
+) -> Results:
+    """Train several methods with several seeds on one env and return their results.
+
+    The same call goes on with a comparison that was stopped.
+
+    Args:
+        methods: names of methods, such as "dqn" and "nsac".
+        env: Gymnasium id of the env.
+        seeds: number of runs of each method.
+        out: folder of the comparison.
+        jobs: number of runs at a time; one for each core by default.
+        hysteresis: thresholds of the filter; every policy is also evaluated with each of them.
+        overrides: settings of single methods, such as `{"nsac": {"mu0": 0.1}}`.
+        watch: called with all runs while they go on.
+        command: the command line to show in the report.
+        **changes: settings of all runs, such as `steps` or `eval_every`.
+
+    Raises:
+        InputError: a method, the env or a setting is unknown or cannot be used.
+    """
+    study = Study.of_methods(methods, env, seeds, hysteresis, overrides, changes)
+    return run_study(study, out, Workers(jobs), watch, command)
 
 
 def run_study(
@@ -56,22 +87,28 @@ def run_study(
     watch: Watch | None = None,
     command: str = "",
 ) -> Results:
-    """Carry out what is not finished of a study in the folder `out`, and gather all of it.
+    """Carry out the unfinished runs of a study in the folder `out`, and return all results.
 
-    The default pool has a process for each core. A run that fails twice is told in the results
-    while the others go on.
+    A run that fails twice is listed in the results; the other runs go on.
+
+    Args:
+        study: the study.
+        out: its folder; a folder of the same study is continued.
+        pool: where the runs go; by default one process for each core. It is closed at the end.
+        watch: called with all runs while they go on.
+        command: the command line to show in the report.
     """
     path = Path(out).absolute()
     runs = study.runs(path)
     if not all(map(done, runs)):
-        _refuse_bad_envs(study)  # before the folder: a bad env leaves nothing behind
+        _refuse_bad_envs(study)  # before the folder is made: a bad env leaves nothing behind
     folder = StudyFolder(path, study, command)
     pool = pool or Workers()
     try:
         for r in runs:
             r.state = "done" if done(r) else "waiting"
         carry_out(runs, pool, watch or (lambda runs: None))
-        folder.tell(runs)
+        folder.write_failures(runs)
         return collect(path)
     finally:
         pool.close()
@@ -79,145 +116,70 @@ def run_study(
 
 
 def done(r: Run) -> bool:
-    """Whether this very run was carried out before."""
+    """Return whether a run and its extra evaluations are finished.
+
+    Raises:
+        InputError: the run's folder holds a run with other settings.
+    """
     about = r.path / "run.json"
     if about.exists():
         old = read_json(about, "a run's description")["config"]
         refuse_other(r.path, old, r.config.to_dict())
-    return execution.finished(r.path, r.config.steps) and all(
-        {repr(level) for level in getattr(r, kind)}
-        <= execution.read_afterwards(r.path, r.config.steps, kind).keys()
-        for kind in execution.AFTERWARDS
+    return finished(r.path, r.config.steps) and all(
+        {repr(level) for level in getattr(r, name)}
+        <= read_extra(r.path, r.config.steps, name).keys()
+        for name in EXTRAS
     )
 
 
 def _refuse_bad_envs(study: Study) -> None:
-    """A bad env is said once, here, and not by every run."""
-    seen = []
+    """Make every env of the study once, so that a bad env raises here and not in every run."""
+    known = []
     for _, line in study.lines():
         config = line.config(study.settings, study.seeds[0])
         for kwargs in (config.env_kwargs, config.test_kwargs):
-            if (config.env, kwargs) not in seen:
-                seen.append((config.env, kwargs))
+            if (config.env, kwargs) not in known:
+                known.append((config.env, kwargs))
                 make_vector(config.env, 1, kwargs)[0].close()
 
 
 def carry_out(runs: Sequence[Run], pool: Pool, watch: Watch) -> None:
-    """Hand the waiting runs to the pool in order, and the failed ones once more at the end."""
+    """Give the waiting runs to the pool in order; failed ones go to the end of the queue."""
     waiting = deque(r for r in runs if r.state == "waiting")
     active = 0
-    looked = 0.0
+    refreshed = 0.0
     while waiting or active:
-        while waiting and pool.room() > 0:
+        while waiting and pool.free() > 0:
             r = waiting.popleft()
             r.tries, r.state, r.error = r.tries + 1, "running", None
             pool.submit(r)
             active += 1
-        for r, told in pool.answers(0.2):
+        for r, outcome in pool.outcomes(WAIT):
             active -= 1
-            _look(r)
-            r.seconds += told.get("seconds", 0.0)
-            r.error, r.traceback = told["error"], told.get("traceback", "")
-            if r.error is None:
-                r.state = "done"
-            elif r.tries < TRIES:
-                r.state = "waiting"
+            _refresh(r)
+            _end(r, outcome)
+            if r.state == "waiting":
                 waiting.append(r)
-            else:
-                r.state = "failed"
-        if time.monotonic() - looked > 0.5:
+        if time.monotonic() - refreshed > REFRESH:
             for r in runs:
                 if r.state == "running":
-                    _look(r)
-            looked = time.monotonic()
+                    _refresh(r)
+            refreshed = time.monotonic()
         watch(runs)
 
 
-def _look(r: Run) -> None:
-    """How far a run is, wherever it runs: its log tells."""
+def _end(r: Run, outcome: Outcome) -> None:
+    """Note how an attempt ended; after a first failure the run waits for its second try."""
+    r.seconds += outcome.seconds
+    r.error, r.traceback = outcome.error, outcome.traceback
+    if r.error is None:
+        r.state = "done"
+    else:
+        r.state = "waiting" if r.tries < TRIES else "failed"
+
+
+def _refresh(r: Run) -> None:
+    """Read a run's progress from its log, wherever the run is carried out."""
     records = read_metrics(r.path)
     if records:
         r.step, r.figures = records[-1]["step"], records[-1]
-
-
-class Workers:
-    """A process for each core, one thread each; a process takes one run after the other."""
-
-    def __init__(self, jobs: int | None = None) -> None:
-        if jobs is not None and jobs < 1:
-            raise InputError(f"jobs is {jobs}: run at least one at a time, or leave it out")
-        self.jobs = jobs or len(os.sched_getaffinity(0))
-        self.idle: list[Worker] = []
-        self.busy: dict[Worker, Run] = {}
-        self.ended: Queue[tuple[Worker, dict[str, Any]]] = Queue()
-
-    def room(self) -> int:
-        return self.jobs - len(self.busy)
-
-    def submit(self, run: Run) -> None:
-        worker = self.idle.pop() if self.idle else Worker(self.ended)
-        self.busy[worker] = run
-        worker.give(as_job(run))
-
-    def answers(self, seconds: float) -> list[Answer]:
-        found: list[Answer] = []
-        while True:
-            try:
-                worker, told = self.ended.get(timeout=0 if found else seconds)
-            except Empty:
-                return found
-            if worker in self.busy:  # else an idle one has died: a new one is started when needed
-                found.append((self.busy.pop(worker), told))
-                if worker.process.poll() is None:
-                    self.idle.append(worker)
-            elif worker in self.idle:
-                self.idle.remove(worker)
-
-    def close(self) -> None:
-        for worker in (*self.idle, *self.busy):
-            worker.process.kill()
-            worker.process.wait()
-        self.idle, self.busy = [], {}
-
-
-class Worker:
-    """One process, and the threads that listen to it."""
-
-    def __init__(self, ended: Queue[tuple[Worker, dict[str, Any]]]) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", execution.__name__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | ONE_THREAD,
-        )
-        self.last_words: deque[str] = deque(maxlen=20)
-        for target in (self._complaints, lambda: self._answers(ended)):
-            threading.Thread(target=target, daemon=True).start()
-
-    def give(self, job: execution.Job) -> None:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(json.dumps(job) + "\n")
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it died while idle: `_answers` tells
-
-    def _complaints(self) -> None:
-        for line in self.process.stderr or ():
-            self.last_words.append(line)
-
-    def _answers(self, ended: Queue[tuple[Worker, dict[str, Any]]]) -> None:
-        for line in self.process.stdout or ():
-            ended.put((self, json.loads(line)))
-        code = self.process.wait()
-        how = (
-            f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with code {code}"
-        )
-        ended.put((self, {"error": f"its process {how}", "traceback": "".join(self.last_words)}))
-
-
-def as_job(run: Run) -> execution.Job:
-    levels = {kind: list(getattr(run, kind)) for kind in execution.AFTERWARDS}
-    return {"path": str(run.path), "config": run.config.to_dict(), **levels}
