@@ -71,7 +71,9 @@ def estimate_policies(records: Records) -> list[PolicyEstimates]:
         raise InputError("there is no record to make a table of: carry out at least one seed")
     rows = []
     for policy in records[0]["policies"]:
-        figures = {m.name: mean_and_t_interval(values(records, policy, m.name).tolist()) for m in REPORTED}
+        figures = {
+            m.name: mean_and_t_interval(values(records, policy, m.name).tolist()) for m in REPORTED
+        }
         changes = None
         if policy != CORE:
             ratio = 1 + change_from_core(records, policy, OSCILLATION.name, relative=True)
