@@ -99,7 +99,8 @@ class Study:
     about: str = ""
 
     def __post_init__(self) -> None:
-        if not self.seeds or any(not isinstance(s, int) or s < 0 for s in self.seeds):
+        seeds: tuple[Any, ...] = self.seeds  # a TOML file may hold anything
+        if not seeds or any(not isinstance(s, int) or s < 0 for s in seeds):
             raise InputError(f"seeds is {list(self.seeds)}: give different whole numbers from 0 on")
         if len(set(self.seeds)) < len(self.seeds):
             twice = next(s for s in self.seeds if self.seeds.count(s) > 1)

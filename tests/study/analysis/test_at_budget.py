@@ -95,7 +95,8 @@ def test_calibration_chooses_the_size_of_a_penalty_not_the_reported_return() -> 
 def test_a_difference_is_paired_by_seed_with_students_interval() -> None:
     ours = line("dial-dqn, gate", "dial-dqn", [held(5.0, 0), held(9.0, 0), held(1.0, 0)])
     theirs = line("dqn", "dqn", [held(4.0, 0), held(6.0, 0), UNREACHABLE])
-    gap = difference(*rows(ours, theirs), "return")  # 1 and 3: mean 2, deviation sqrt 2, t = 12.706
+    a, b = rows(ours, theirs)
+    gap = difference(a, b, "return")  # 1 and 3: mean 2, deviation sqrt 2, t = 12.706
     assert gap is not None
     assert gap.value == 2.0
     assert gap.high == pytest.approx(2 + 12.7062 * math.sqrt(2) / math.sqrt(2), rel=1e-4)

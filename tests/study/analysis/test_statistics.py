@@ -46,7 +46,7 @@ def rliable(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
             _original(self, *args, **kwargs)
 
         monkeypatch.setattr(kind, "__init__", init)
-    from rliable import library, metrics
+    from rliable import library, metrics  # type: ignore[import-untyped]
 
     np.random.seed(0)  # noqa: NPY002
     return library, metrics

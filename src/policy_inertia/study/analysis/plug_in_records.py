@@ -71,16 +71,14 @@ def estimate_policies(records: Records) -> list[PolicyEstimates]:
         raise InputError("there is no record to make a table of: carry out at least one seed")
     rows = []
     for policy in records[0]["policies"]:
-        figures = {
-            m.name: mean_and_t_interval(values(records, policy, m.name).tolist()) for m in REPORTED
-        }
+        figures = {m.name: mean_and_t_interval(values(records, policy, m.name)) for m in REPORTED}
         changes = None
         if policy != CORE:
             ratio = 1 + change_from_core(records, policy, OSCILLATION.name, relative=True)
             return_ = change_from_core(records, policy, RETURN.name, relative=True)
             crashes = change_from_core(records, policy, CRASHES.name, relative=False)
             changes = {
-                m.name: mean_and_t_interval(numbers.tolist())
+                m.name: mean_and_t_interval(numbers)
                 for m, numbers in zip(REPORTED, (ratio, return_, crashes), strict=True)
             }
         rows.append(PolicyEstimates(policy, figures, changes))

@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from policy_inertia.errors import InputError
 
 Statistic = Literal["iqm", "paper"]
-Strata = Sequence[Sequence[float]]
+Strata = Sequence[Sequence[float] | np.ndarray]
 LEVEL = 0.95
 REPETITIONS = 10_000
 
@@ -75,7 +75,7 @@ def mean_and_half_deviation(strata: Strata) -> Estimate:
     return Estimate(value, value - half, value + half, seeds, confident=False)
 
 
-def mean_and_t_interval(values: Sequence[float], level: float = LEVEL) -> Estimate:
+def mean_and_t_interval(values: Sequence[float] | np.ndarray, level: float = LEVEL) -> Estimate:
     """Return the mean of one stratum with Student's interval; every seed counts, good or bad."""
     (array,) = _arrays([values])
     value, n = float(array.mean()), len(array)
