@@ -45,7 +45,11 @@ class Record:
 
 
 COLUMNS = ("task", "label", "method", "seed", "budget", "actions")
-FIGURES = (CALIBRATED_RETURN, *MEASURES, DISCOUNTED_RETURN)
+
+
+def figure_names() -> list[str]:
+    """Return the names of a record's figures: the columns of records.csv."""
+    return [CALIBRATED_RETURN, *MEASURES, DISCOUNTED_RETURN]
 
 
 def discounted_return(return_: float, length: float, terminated: float, gamma: float) -> float:
@@ -69,8 +73,11 @@ def evaluation_figures(
     value = discounted_return(
         summary["return"], summary["length"], summary["termination_rate"], gamma
     )
-    own = {CALIBRATED_RETURN: calibrated_return, DISCOUNTED_RETURN: value}
-    figures = {name: own[name] if name in own else summary.get(name) for name in FIGURES}
+    figures = {
+        CALIBRATED_RETURN: calibrated_return,
+        **{name: summary.get(name) for name in MEASURES},
+        DISCOUNTED_RETURN: value,
+    }
     return {name: number for name, number in figures.items() if number is not None}
 
 
@@ -104,9 +111,10 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
     """Write records as CSV, numbers with six digits."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*COLUMNS, *FIGURES))
+    names = figure_names()
+    writer.writerow((*COLUMNS, *names))
     for r in records:
-        cells = [*(getattr(r, name) for name in COLUMNS), *(r.figures.get(f) for f in FIGURES)]
+        cells = [*(getattr(r, name) for name in COLUMNS), *(r.figures.get(name) for name in names)]
         writer.writerow(f"{c:.6g}" if isinstance(c, float) else c for c in cells)
     write_file(path, text.getvalue().encode())
 
@@ -117,6 +125,7 @@ def read_records(path: Path) -> list[Record]:
     Raises:
         InputError: the file cannot be read, or it holds no records.
     """
+    names = figure_names()
     try:
         with open(path, newline="") as file:
             return [
@@ -127,7 +136,7 @@ def read_records(path: Path) -> list[Record]:
                     int(row["seed"]),
                     float(row["budget"]),
                     "greedy" if row["actions"] == "greedy" else "sampled",
-                    {name: float(row[name]) for name in FIGURES if row.get(name)},
+                    {name: float(row[name]) for name in names if row.get(name)},
                 )
                 for row in csv.DictReader(file)
             ]

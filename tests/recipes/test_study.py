@@ -1,6 +1,6 @@
-"""The recipe of CONTRIBUTING.md, followed literally: a study is one file."""
+"""The recipe for a study, followed literally: one file, in Python or in TOML."""
 
-import importlib
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,56 +13,35 @@ from policy_inertia.study.declared import find_study, studies
 from policy_inertia.study.plan import Study
 from policy_inertia.study.run.scheduler import run_study
 from policy_inertia.study.run.workers import Workers
+from tests.support.recipes import ROOT, blocks
 
-MODULE = """
-from policy_inertia.study.plan import Experiment, Line, Study, Task
-
-CARTPOLE = Task("CartPole", "CartPole-v1")
-
-STUDY = Study(
-    "poles",
-    "Do a filter and a learned inertia calm a pole?",
-    (
-        Experiment(
-            "base",
-            "DQN and NSAC on CartPole",
-            tuple(Line(m.upper(), m, CARTPOLE) for m in ("dqn", "nsac")),
-            hysteresis=(0.1,),
-        ),
-    ),
-    seeds=(0, 1),
-    settings={"steps": 40_000, "final_episodes": 4},
-)
-"""
-
-TOML = """
-title = "Do a filter and a learned inertia calm a pole?"
-seeds = 2
-steps = 40_000
-final_episodes = 4
-hysteresis = [0.1]
-[methods.DQN]
-method = "dqn"
-[methods.NSAC]
-method = "nsac"
-[tasks.CartPole]
-env = "CartPole-v1"
-"""
+OURS = {"frontier", "paper"}
 
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One file more in the folder of the declared studies, and no other change."""
-    (tmp_path / "poles.py").write_text(MODULE)
+    """Put the recipe's file into the folder of the declared studies; nothing else changes."""
+    ((path, code),) = blocks("A study")
+    assert path == "src/policy_inertia/study/declared/poles.py"
+    (tmp_path / "poles.py").write_text(code)
     monkeypatch.setattr(declared, "__path__", [*declared.__path__, str(tmp_path)])
-    importlib.invalidate_caches()
     yield
     sys.modules.pop(f"{declared.__name__}.poles", None)
     vars(declared).pop("poles", None)
 
 
+@pytest.fixture
+def toml(tmp_path: Path) -> Path:
+    """Write the recipe's TOML file."""
+    text = re.search(r"```toml\n# (\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    assert text
+    path = tmp_path / text[1]
+    path.write_text(text[2])
+    return path
+
+
 def check_plan(study: Study) -> None:
-    """The dry plan: two methods, two seeds, 40,000 steps, one threshold of the filter."""
+    """The study plans two methods with two seeds, 40,000 steps and one threshold of the filter."""
     runs = study.runs(Path("out"))
     assert [(r.label, r.config.steps, r.hysteresis) for r in runs] == [
         ("CartPole, DQN, seed 0", 40_000, (0.1,)),
@@ -73,7 +52,7 @@ def check_plan(study: Study) -> None:
 
 
 def check_run(study: Study, out: Path) -> None:
-    """The study, a hundredth as long, runs to its end."""
+    """The study runs to its end, at a hundredth of its length."""
     results = run_study(study.scaled(0.01), out, Workers(1))
     assert results.failed == []
     assert [(x.label, x.seeds) for x in results.experiments[0].lines] == [
@@ -84,21 +63,20 @@ def check_run(study: Study, out: Path) -> None:
 
 @pytest.mark.usefixtures("module")
 def test_a_file_in_the_folder_is_a_study(tmp_path: Path) -> None:
-    assert set(studies()) == {"frontier", "paper", "poles"}
+    assert set(studies()) == OURS | {"poles"}
     study = find_study("poles")
     check_plan(study)
     check_run(study, tmp_path / "out")
 
 
-def test_a_toml_file_anywhere_is_a_study(tmp_path: Path) -> None:
-    (tmp_path / "poles.toml").write_text(TOML)
-    study = find_study(str(tmp_path / "poles.toml"))
+def test_a_toml_file_anywhere_is_a_study(toml: Path, tmp_path: Path) -> None:
+    study = find_study(str(toml))
     assert study.name == "poles"
     check_plan(study)
     check_run(study, tmp_path / "out")
 
 
 def test_without_its_file_a_study_is_unknown() -> None:
-    assert set(studies()) == {"frontier", "paper"}
+    assert set(studies()) == OURS
     with pytest.raises(InputError, match="no study has this name"):
         find_study("poles")
