@@ -1,0 +1,52 @@
+"""Draw calibrations: what each degree of smoothness costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from policy_inertia.drawing.palette import colour
+from policy_inertia.drawing.plots import Line, Panel, Point, save
+from policy_inertia.metrics.calibration_table import Calibration, Row
+from policy_inertia.metrics.measures import OSCILLATION, Measure, select_measures
+
+
+def draw_calibrations(tables: dict[str, Calibration], title: str, path: Path) -> None:
+    """Draw the headline measures, and the setting itself, against the oscillation ratio.
+
+    Args:
+        tables: Calibrations of the same task by label; each is one line.
+        title: Title of the picture.
+        path: The file; its ending says which kind.
+    """
+    figures = [row.figures for table in tables.values() for row in table.rows]
+    measures = [m for m in select_measures(figures, "headline") if m is not OSCILLATION]
+    panels = [_panel(m.label, _value(m), tables) for m in measures]
+    panels.append(_panel("price of a switch, or threshold (log10)", _log_setting, tables))
+    save(panels, f"{title}: each dot is one setting, greedy actions", path)
+
+
+Height = Callable[[Row], float | None]
+
+
+def _value(measure: Measure) -> Height:
+    return lambda row: row.figures.get(measure.name)
+
+
+def _log_setting(row: Row) -> float | None:
+    return math.log10(row.setting) if row.setting > 0 else None
+
+
+def _panel(label: str, height: Height, tables: dict[str, Calibration]) -> Panel:
+    """One line per calibration, with its name in the middle; rows without a height are left out."""
+    lines, names = [], []
+    for i, (name, table) in enumerate(tables.items()):
+        places = [(row.oscillation_ratio, height(row)) for row in table.rows]
+        known = [(x, y) for x, y in places if y is not None]
+        if known:  # a dial that never saw a reward has the price 0 alone
+            x, y = zip(*known, strict=True)
+            lines.append(Line(name, colour(i), x, y, dots=True))
+            middle = len(known) // 2
+            names.append(Point(name, colour(i), "", x[middle], y[middle]))
+    return Panel(OSCILLATION.label, label, lines, names, label_ends=False)
