@@ -35,7 +35,7 @@ class Dial(Command):
 
     def run(self) -> None:
         from policy_inertia.calibration.curves import curves
-        from policy_inertia.drawing.plots import draw_dial
+        from policy_inertia.drawing.calibration_plot import draw_calibrations
 
         policy = self.source.load()
         env, kwargs = self.source.environment(policy)
@@ -56,5 +56,6 @@ class Dial(Command):
                 curve.table,
             )
         picture = self.out or self.source.beside("dial.png")
-        draw_dial({c.label: c.table for c in measured}, f"{policy.method} on {env}", picture)
+        tables = {curve.label: curve.table for curve in measured}
+        draw_calibrations(tables, f"{policy.method} on {env}", picture)
         out.print(f"Picture: {picture}", soft_wrap=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from policy_inertia.drawing.plots import COLOURS, INK
+from policy_inertia.drawing.palette import COLOURS, INK
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.recording import RecordedStep, Recording
 from policy_inertia.storage import cannot_write

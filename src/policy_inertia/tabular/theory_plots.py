@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from policy_inertia.drawing.plots import COLOURS
+from policy_inertia.drawing.palette import COLOURS
 from policy_inertia.tabular.example_results import ExampleResult
 from policy_inertia.tabular.iteration import whole_rounds
 

@@ -6,18 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from policy_inertia.drawing.plots import (
-    COLOURS,
-    INK,
-    MARKERS,
-    Line,
-    Panel,
-    Point,
-    colour,
-    render,
-    save,
-    text_colour,
-)
+from policy_inertia.drawing.palette import COLOURS, INK, MARKERS, colour, text_colour
+from policy_inertia.drawing.plots import Line, Panel, Point, render, save
 from policy_inertia.metrics.measures import CRASHES, MU, OSCILLATION, RETURN, Measure
 from policy_inertia.study.analysis.learning_curves import learning_curves
 from policy_inertia.study.analysis.statistics import LEVEL, Estimate, Statistic
