@@ -8,6 +8,7 @@ import pytest
 
 from policy_inertia import InputError, load_core
 from policy_inertia.policies.probing import OutputKind
+from tests.support.cores import scores_of
 from tests.support.policies import OBS
 
 W = np.random.default_rng(0).normal(size=(4, 2)).astype(np.float32)
@@ -41,13 +42,12 @@ def test_functions_of_one_observation_or_a_batch_are_cores(
     best = np.eye(2)[values.argmax(1)]
     expected = softmax(values) if kind in ("logits", "probabilities") else best
     np.testing.assert_allclose(core.probabilities(OBS), expected, atol=1e-6)
-    scores = core.scores(OBS)
     if kind == "action":
-        assert scores is None
+        assert core.scores(OBS) is None
     elif kind == "q":
-        np.testing.assert_allclose(scores, values, atol=1e-6)
+        np.testing.assert_allclose(scores_of(core, OBS), values, atol=1e-6)
     else:
-        np.testing.assert_allclose(scores, np.log(softmax(values)), atol=1e-5)
+        np.testing.assert_allclose(scores_of(core, OBS), np.log(softmax(values)), atol=1e-5)
     for obs in OBS[:3]:
         action, _ = core.predict(obs, deterministic=True)
         assert action == (obs @ W).argmax()
@@ -62,7 +62,7 @@ def test_discrete_observations_reach_a_function_as_they_are() -> None:
 def test_statistics_are_applied_before_the_function() -> None:
     mean, var = np.arange(4.0), np.full(4, 4.0)
     core = load_core(lambda obs: obs @ W, "CartPole-v1", output="q", normalise=(mean, var))
-    np.testing.assert_allclose(core.scores(OBS), (OBS - mean) / 2 @ W, atol=1e-5)
+    np.testing.assert_allclose(scores_of(core, OBS), (OBS - mean) / 2 @ W, atol=1e-5)
 
 
 class Recurrent:

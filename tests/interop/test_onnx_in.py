@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from policy_inertia import InputError, export, load_core
 from policy_inertia.policies.probing import OutputKind
+from tests.support.cores import scores_of
 from tests.support.policies import OBS, fresh
 
 W = np.random.default_rng(0).normal(size=(4, 2)).astype(np.float32)
@@ -89,14 +90,14 @@ def test_outputs_are_given_or_inferred(
 def test_file_may_take_another_shape_of_the_same_size(tmp_path: Path) -> None:
     path = onnx_file(tmp_path / "m.onnx", {"q": IDENTITY}, shape=(2, 2))
     core = load_core(path, "CartPole-v1")
-    np.testing.assert_allclose(core.scores(OBS), OBS @ W, atol=1e-6)
+    np.testing.assert_allclose(scores_of(core, OBS), OBS @ W, atol=1e-6)
 
 
 def test_statistics_are_applied_before_the_file(tmp_path: Path) -> None:
     path = onnx_file(tmp_path / "m.onnx", {"q": IDENTITY})
     mean, var = np.arange(4.0), np.full(4, 4.0)
     core = load_core(path, "CartPole-v1", normalise=(mean, var))
-    np.testing.assert_allclose(core.scores(OBS), (OBS - mean) / 2 @ W, atol=1e-5)
+    np.testing.assert_allclose(scores_of(core, OBS), (OBS - mean) / 2 @ W, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_dial_acts_in_the_file_as_it_does_at_every_price(
     dial = reaching(fresh(method, largest=3.0), 3.0).modes()[mode]
     written = export(dial.at(0.1), tmp_path / "p.onnx")
     assert written.difference < 1e-5
-    feed = {"observation": OBS, "previous_action": PREVIOUS}
+    feed: dict[str, np.ndarray] = {"observation": OBS, "previous_action": PREVIOUS}
     names = ["action", "inertia"]
     repeated = []
     for price in (None, 0.0, 0.02, 3.0):  # None: left out, so the price that it was set to

@@ -11,6 +11,7 @@ from policy_inertia import evaluate, export, load_core
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_out import nearly_tied
 from policy_inertia.policies.probing import example_observations
+from tests.support.cores import scores_of
 from tests.support.sb3_models import TWO_WAY, EnvClass, MakeModel, Pictures, SB3Model, sb3_values
 
 MODELS: list[tuple[str, EnvClass]] = [
@@ -44,7 +45,7 @@ def test_zip_acts_as_the_model(sb3_model: SB3Model, algorithm: str, env: EnvClas
     n = 64 if env is Pictures else 10_000
     obs = observations(env, n)
     theirs = sb3_values(model, obs)
-    np.testing.assert_allclose(core.scores(obs), theirs, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(scores_of(core, obs), theirs, rtol=1e-5, atol=1e-5)
     if core.kind == "logits":
         np.testing.assert_allclose(core.probabilities(obs), np.exp(theirs), atol=1e-5)
     assert core.probabilities(obs).dtype == np.float32
@@ -57,7 +58,7 @@ def test_zip_acts_as_the_model(sb3_model: SB3Model, algorithm: str, env: EnvClas
     live = load_core(model, None if env is Pictures else env)
     assert live.layers is not None
     if env is not Pictures:
-        np.testing.assert_array_equal(live.scores(obs), core.scores(obs))
+        np.testing.assert_array_equal(scores_of(live, obs), scores_of(core, obs))
 
 
 @pytest.mark.parametrize(("algorithm", "env"), MODELS, ids=IDS)
@@ -119,7 +120,7 @@ def test_module_that_was_replaced_by_hand_is_noticed(make_model: MakeModel) -> N
     core = load_core(model)
     assert core.layers is None
     obs = example_observations(core.space, 100)
-    np.testing.assert_allclose(core.scores(obs), sb3_values(model, obs), atol=1e-6)
+    np.testing.assert_allclose(scores_of(core, obs), sb3_values(model, obs), atol=1e-6)
 
 
 def test_sbx_models_are_called_through_jax() -> None:

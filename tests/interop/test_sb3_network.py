@@ -9,6 +9,7 @@ from policy_inertia import load_core
 from policy_inertia.interop.sb3_network import is_image
 from policy_inertia.networks.layers import ACTIVATIONS
 from policy_inertia.policies.probing import example_observations
+from tests.support.cores import scores_of
 from tests.support.sb3_models import Pictures, SB3Model
 
 
@@ -43,5 +44,5 @@ def test_channels_may_be_first_or_last(sb3_model: SB3Model) -> None:
     assert last.spaces.obs_shape == (84, 84, 1)
     obs = example_observations(Pictures.observation_space, 8)
     np.testing.assert_allclose(
-        first.scores(np.moveaxis(obs, -1, 1)), last.scores(obs), rtol=1e-5, atol=1e-5
+        scores_of(first, np.moveaxis(obs, -1, 1)), scores_of(last, obs), rtol=1e-5, atol=1e-5
     )

@@ -17,6 +17,7 @@ import torch
 from policy_inertia import InputError, export, load_core
 from policy_inertia.policies.probing import example_observations
 from tests.support import probes
+from tests.support.cores import scores_of
 from tests.support.sb3_models import MakeModel, SB3Model, sb3_values
 
 
@@ -68,7 +69,7 @@ def test_pickles_in_the_data_are_never_loaded(sb3_model: SB3Model, tmp_path: Pat
     bad = with_data(path, tmp_path / "bad.zip", data)
     core = load_core(bad, "CartPole-v1")
     obs = example_observations(core.space, 100)
-    np.testing.assert_allclose(core.scores(obs), sb3_values(model, obs), atol=1e-5)
+    np.testing.assert_allclose(scores_of(core, obs), sb3_values(model, obs), atol=1e-5)
     assert len(pickled) > 3
     assert not target.exists()
     load_from_zip_file(bad)  # the poison is real: Stable-Baselines3's own loader runs it
@@ -123,7 +124,7 @@ def test_activation_is_read_from_the_readable_part(make_model: MakeModel, tmp_pa
     model.save(tmp_path / "elu.zip")
     core = load_core(tmp_path / "elu", "CartPole-v1")  # without .zip, as for SB3's own load
     obs = example_observations(core.space, 500)
-    np.testing.assert_allclose(core.scores(obs), sb3_values(model, obs), atol=1e-5)
+    np.testing.assert_allclose(scores_of(core, obs), sb3_values(model, obs), atol=1e-5)
     assert export(core, tmp_path / "elu.onnx").difference < 1e-5
 
 
@@ -136,7 +137,7 @@ def test_unknown_activation_needs_trust(make_model: MakeModel, tmp_path: Path) -
     core = load_core(path, "CartPole-v1", trust=True)
     assert core.layers is None
     obs = example_observations(core.space, 500)
-    np.testing.assert_allclose(core.scores(obs), sb3_values(model, obs), atol=1e-6)
+    np.testing.assert_allclose(scores_of(core, obs), sb3_values(model, obs), atol=1e-6)
     with pytest.raises(InputError, match="is not known, so it cannot be written as ONNX"):
         export(core, tmp_path / "mish.onnx")
 
@@ -153,7 +154,7 @@ def test_trusted_zip_with_a_standard_network_is_layers_again(
     core = load_core(own, "CartPole-v1", trust=True)
     assert core.layers is not None
     obs = example_observations(core.space, 100)
-    np.testing.assert_allclose(core.scores(obs), sb3_values(model, obs), atol=1e-5)
+    np.testing.assert_allclose(scores_of(core, obs), sb3_values(model, obs), atol=1e-5)
 
 
 @pytest.mark.parametrize(

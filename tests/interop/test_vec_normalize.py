@@ -9,6 +9,7 @@ import pytest
 
 from policy_inertia import InputError, export, load_core
 from policy_inertia.policies.probing import example_observations
+from tests.support.cores import scores_of
 from tests.support.sb3_models import SB3Model, sb3_values
 
 
@@ -46,7 +47,7 @@ def test_statistics_are_applied_as_stable_baselines_does(
         load_core(tmp_path, "CartPole-v1", trust=True),  # RL Zoo keeps both in one folder
     ]
     for core in cores:
-        np.testing.assert_allclose(core.scores(obs), theirs, atol=1e-5)
+        np.testing.assert_allclose(scores_of(core, obs), theirs, atol=1e-5)
         assert export(core, tmp_path / "n.onnx").difference < 1e-5
     clipped_at_10 = load_core(zipped, "CartPole-v1", normalise=(rms.mean, rms.var))
     assert abs(clipped_at_10.acting(obs).scores - theirs).max() > 1e-3
@@ -60,7 +61,7 @@ def test_statistics_are_left_out_where_observations_are_normalised_or_the_user_s
     raw = sb3_values(model, obs)
     assert abs(raw - sb3_values(model, env.normalize_obs(obs))).max() > 1e-3
     for core in (load_core(model, "CartPole-v1", normalise=False), load_core(model, env)):
-        np.testing.assert_allclose(core.scores(obs), raw, atol=1e-5)
+        np.testing.assert_allclose(scores_of(core, obs), raw, atol=1e-5)
 
 
 def test_statistics_that_do_not_fit_are_refused(sb3_model: SB3Model, tmp_path: Path) -> None:

@@ -53,7 +53,8 @@ def test_core_is_watched_first_and_then_the_controller_takes_over() -> None:
     obs = run.spaces.encode(np.array([[1.0], [1.0], [0.0]]))
     previous, drawn = np.array([0, -1, 0]), np.full(3, WATCHED)
     policy = run.algorithm.behaviour.policy(run.policy().params, obs, previous, drawn)
-    np.testing.assert_allclose(np.exp(policy.log_pi), [[0.25, 0.75], [0, 1], [1, 0]], atol=1e-6)
+    expected = np.array([[0.25, 0.75], [0, 1], [1, 0]])
+    np.testing.assert_allclose(np.exp(policy.log_pi), expected, atol=1e-6)
     shares = []
     for _ in range(5):
         advance(run, 150)
@@ -66,7 +67,7 @@ def test_core_is_watched_first_and_then_the_controller_takes_over() -> None:
 def test_while_the_core_is_watched_the_critics_learn_its_value(watching: bool) -> None:
     """The core alternates, and repeating pays: its value is 0. After one repetition its next
     action repeats too: 1 + gamma. A gate that kept repeating would be worth far more."""
-    changes = {"warmup": 10**6} if watching else {}
+    changes: dict[str, Any] = {"warmup": 10**6} if watching else {}
     run = around(
         alternating,
         probes.Clock,

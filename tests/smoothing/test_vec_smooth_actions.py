@@ -11,7 +11,8 @@ def test_each_env_repeats_its_own_action_until_its_episode_ends() -> None:
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     envs = [Recorder(), Recorder()]
-    vec = VecSmoothActions(DummyVecEnv([lambda e=e: e for e in envs]), with_mu(fresh(), 60.0))
+    first, second = envs
+    vec = VecSmoothActions(DummyVecEnv([lambda: first, lambda: second]), with_mu(fresh(), 60.0))
     vec.seed(0)
     vec.reset()
     _, _, _, infos = vec.step(np.array([0, 1]))

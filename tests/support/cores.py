@@ -1,6 +1,15 @@
-"""Functions as cores, for the probes in `tests.support.probes`."""
+"""Functions as cores, for the probes in `tests.support.probes`; and the scores of a core."""
 
 import numpy as np
+
+from policy_inertia import Core
+
+
+def scores_of(core: Core, obs: np.ndarray) -> np.ndarray:
+    """The scores of a core that has some."""
+    scores = core.scores(obs)
+    assert scores is not None
+    return scores
 
 
 def jittery(obs: np.ndarray) -> np.ndarray:

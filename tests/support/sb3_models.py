@@ -1,7 +1,6 @@
 """Models that Stable-Baselines3 itself trained for a few hundred steps; once per session."""
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +51,19 @@ def _make(algorithm: str, env: EnvClass, **kwargs: Any) -> Any:
     torch.set_num_threads(1)
     cls = getattr(sb3, algorithm, None) or getattr(sb3_contrib, algorithm)
     pictures = env is Pictures
-    off_policy = {
+    off_policy: dict[str, Any] = {
         "learning_starts": 100,
         "buffer_size": 1_000,
         "train_freq": 1,
         "learning_rate": 1e-3,
     }
-    short: dict[str, Any] = {
+    settings: dict[str, dict[str, Any]] = {
         "DQN": off_policy,
         "QRDQN": {**off_policy, "train_freq": 4, "policy_kwargs": {"n_quantiles": 20}},
         "PPO": {"n_steps": 128, "n_epochs": 4},
         "A2C": {},
-    }[algorithm]
+    }
+    short = settings[algorithm]
     if pictures and algorithm == "PPO":
         short = {"n_steps": 8, "batch_size": 8, "n_epochs": 1}
     if pictures and algorithm == "DQN":
@@ -83,13 +83,16 @@ def sb3_model(tmp_path_factory: pytest.TempPathFactory) -> SB3Model:
     """`sb3_model("DQN", "CartPole-v1")` gives the live model and its zip."""
     folder = tmp_path_factory.mktemp("sb3")
 
-    @cache
+    models: dict[tuple[str, EnvClass], tuple[Any, Path]] = {}
+
     def get(algorithm: str, env: EnvClass) -> tuple[Any, Path]:
-        model = _make(algorithm, env)
-        name = env if isinstance(env, str) else env.__name__
-        path = folder / f"{algorithm}-{name.replace('/', '-')}.zip"
-        model.save(path)
-        return model, path
+        if (algorithm, env) not in models:
+            model = _make(algorithm, env)
+            name = env if isinstance(env, str) else env.__name__
+            path = folder / f"{algorithm}-{name.replace('/', '-')}.zip"
+            model.save(path)
+            models[algorithm, env] = model, path
+        return models[algorithm, env]
 
     return get
 

@@ -45,7 +45,7 @@ LOADER = Loader(is_callable, load_callable)
 
 def _try_function(
     function: Callable[[Any], Any],
-    space: gym.Space,
+    space: gym.Space[Any],
     spaces: Spaces,
     output: OutputKind | None,
     name: str,
@@ -61,12 +61,13 @@ def _try_function(
     def one_by_one(obs: np.ndarray) -> np.ndarray:
         return np.array([np.asarray(function(o)).squeeze() for o in obs])
 
+    values: np.ndarray | None = None
     try:
         values = np.asarray(function(obs))
         batched = values.shape[:1] == (n,) and values.ndim <= 2
     except Exception:  # a function of one observation may raise anything when it gets several
         batched = False
-    if not batched:
+    if values is None or not batched:
         try:
             values = one_by_one(obs)
         except Exception as error:

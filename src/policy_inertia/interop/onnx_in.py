@@ -84,7 +84,7 @@ def session(path: Path, data: bytes | None = None) -> Any:
 
 def _read_file(
     path: Path,
-    space: gym.Space,
+    space: gym.Space[Any],
     spaces: Spaces,
     output: OutputKind | None,
     output_name: str | None,

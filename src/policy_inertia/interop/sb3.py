@@ -66,7 +66,7 @@ LOADER = Loader(is_model, load_model)
 
 
 def read_policy(
-    policy: Any, space: gym.Space, spaces: Spaces, statistics: Rescale | None, name: str
+    policy: Any, space: gym.Space[Any], spaces: Spaces, statistics: Rescale | None, name: str
 ) -> NetworkReading:
     """A live torch policy: as layers if they return the same values, else called through torch."""
     kind, function = _torch_function(policy)

@@ -8,7 +8,7 @@ give, such as the activation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -104,7 +104,7 @@ FAMILIES = (
 def rebuild_network(
     weights: Weights,
     facts: NetworkFacts,
-    space: gym.Space,
+    space: gym.Space[Any],
     spaces: Spaces,
     statistics: Rescale | None,
     name: str,
@@ -143,7 +143,7 @@ def rebuild_network(
     return family.kind, network
 
 
-def is_image(space: gym.Space) -> bool:
+def is_image(space: gym.Space[Any]) -> bool:
     """SB3's own rule: three axes of bytes from 0 to 255."""
     return (
         isinstance(space, gym.spaces.Box)
@@ -206,7 +206,7 @@ def _input_layers(
     weights: Weights,
     extractor: str,
     facts: NetworkFacts,
-    space: gym.Space,
+    space: gym.Space[Any],
     spaces: Spaces,
     statistics: Rescale | None,
 ) -> Layers:

@@ -93,7 +93,7 @@ def _statistics_in(folder: Path, trust: bool) -> Path | None:
 
 
 def _read_zip(
-    path: Path, space: gym.Space, spaces: Spaces, statistics: Rescale | None, trust: bool
+    path: Path, space: gym.Space[Any], spaces: Spaces, statistics: Rescale | None, trust: bool
 ) -> NetworkReading:
     weights, data = _open_zip(path)
     try:

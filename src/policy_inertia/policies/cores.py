@@ -67,7 +67,7 @@ class Core:
         function: OutputFunction,
         temperature: float | None = None,
         layers: Layers | None = None,
-        space: gym.Space | None = None,
+        space: gym.Space[Any] | None = None,
         hysteresis: float | None = None,
     ) -> None:
         if temperature is not None and not 0 <= temperature < np.inf:
@@ -99,7 +99,7 @@ class Core:
         kind: OutputKind,
         layers: Layers,
         temperature: float | None = None,
-        space: gym.Space | None = None,
+        space: gym.Space[Any] | None = None,
     ) -> Core:
         """A core whose network is known, and which NumPy runs."""
         return cls(name, spaces, kind, partial(run, layers), temperature, layers, space)
@@ -264,7 +264,7 @@ def load_core(
     raise _unknown(source)
 
 
-def read_env(core: Any, env: Any, options: CoreOptions) -> tuple[gym.Space, Spaces]:
+def read_env(core: Any, env: Any, options: CoreOptions) -> tuple[gym.Space[Any], Spaces]:
     """The spaces of the env that a loader was given; see `read_spaces`.
 
     Raises:

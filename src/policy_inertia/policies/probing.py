@@ -23,7 +23,7 @@ OutputFunction = Callable[[np.ndarray], Any]
 """From a batch of the env's observations to one output for each of them."""
 
 
-def read_spaces(env: Any, kwargs: dict[str, Any] | None = None) -> tuple[gym.Space, Spaces]:
+def read_spaces(env: Any, kwargs: dict[str, Any] | None = None) -> tuple[gym.Space[Any], Spaces]:
     """Read the spaces of an env.
 
     Args:
@@ -44,7 +44,7 @@ def read_spaces(env: Any, kwargs: dict[str, Any] | None = None) -> tuple[gym.Spa
     return observation, Spaces.of(observation, action, name_of(type(env)))
 
 
-def gym_space(spaces: Spaces) -> gym.Space:
+def gym_space(spaces: Spaces) -> gym.Space[Any]:
     """A Gymnasium space for observations whose bounds are not known."""
     if spaces.n_states is not None:
         return gym.spaces.Discrete(spaces.n_states, start=spaces.first_state)
@@ -53,7 +53,7 @@ def gym_space(spaces: Spaces) -> gym.Space:
     return gym.spaces.Box(-np.inf, np.inf, spaces.obs_shape, np.float32)
 
 
-def example_observations(space: gym.Space, n: int, seed: int = 0) -> np.ndarray:
+def example_observations(space: gym.Space[Any], n: int, seed: int = 0) -> np.ndarray:
     """`n` observations to try a policy with.
 
     Real numbers are standard normal, clipped to the bounds of the space. Everything else is
