@@ -1,5 +1,6 @@
 """The recipe for a measure, followed literally."""
 
+import csv
 import dataclasses
 import json
 from pathlib import Path
@@ -10,9 +11,11 @@ import policy_inertia as pi
 from policy_inertia.cli.view import out, show_calibration, show_figures
 from policy_inertia.metrics.measures import MEASURES
 from policy_inertia.smoothing.verdict import Candidate, comparison_table
+from policy_inertia.study.report import page as report
 from tests.support.policies import fresh
 from tests.support.recipes import Follow
 from tests.support.runs import SHORT
+from tests.support.synthetic_results import trained
 
 
 def jittery() -> pi.Policy:
@@ -49,6 +52,8 @@ def test_a_row_appears_in_the_log_of_a_run(tmp_path: Path) -> None:
     pi.train("dqn", "CartPole-v1", tmp_path / "run", **SHORT)
     records = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     assert all(json.loads(record)["eval/switches"] >= 0 for record in records)
+    (events,) = (tmp_path / "run").glob("events.*")  # TensorBoard
+    assert b"eval/switches" in events.read_bytes()
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["greedy"]["switches"] >= 0
 
@@ -71,6 +76,18 @@ def test_a_row_appears_in_calibrations() -> None:
     assert free is not None
     assert free > 20
     assert frozen == 0
+
+
+@pytest.mark.usefixtures("row")
+def test_a_row_appears_in_the_csv_and_the_report_of_a_study(tmp_path: Path) -> None:
+    results = trained(tmp_path / "study", "CartPole-v1", "CartPole", {"DQN": "dqn"})
+    page = report.write(results, tmp_path / "report.html", inspect=False)
+    with (tmp_path / "summary.csv").open() as file:
+        rows = [each for each in csv.DictReader(file) if each["measure"] == "switches"]
+    assert {each["actions"] for each in rows} == {"sampled", "greedy"}
+    text = page.read_text()
+    assert "switches (per episode)" in text
+    assert f"{float(rows[0]['estimate']):.1f}" in text
 
 
 @pytest.mark.usefixtures("headline")
