@@ -1,12 +1,13 @@
 """policy-inertia train: one method on one environment."""
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Self
 
-from tyro.conf import arg
+from tyro.conf import Positional, Suppress, arg
 
 from policy_inertia.cli.command import Command, read_flags
 from policy_inertia.cli.flags import Assignments, EnvKwargs, RunOptions, assignments
@@ -14,18 +15,12 @@ from policy_inertia.cli.progress import training_progress
 from policy_inertia.cli.view import out, show_figures, warn
 from policy_inertia.errors import InputError
 
-if TYPE_CHECKING:
-    from policy_inertia.settings import RunConfig
+METHOD_PAGE = """\
+Train '{method}': {about}.
 
-HELP = """\
-Train one method on one environment: policy-inertia train METHOD ENV. {what}
-
-The defaults are the settings that 'policy-inertia tasks' lists for the environment; where it lists
-none, they are the paper's settings for Highway. Flags that begin with --core set the core of a
-nested method.
-
-The run's folder holds the policy, the evaluations and checkpoints. After a stop, give the same
-command with --resume.
+These are all flags. The defaults are the settings of the environment, if 'policy-inertia tasks'
+lists it; otherwise they are the paper's settings for Highway. Flags that begin with --core set the
+core of a nested method.
 """
 
 
@@ -33,52 +28,57 @@ command with --resume.
 class Train(Command):
     """Train one policy.
 
-    The flags depend on the method, so `parse` reads METHOD and ENV first.
+    Every setting of the run and of the method is a flag. 'policy-inertia train nsac --help' lists
+    those of nsac.
+
+    The run's folder holds the policy, the evaluations and checkpoints. After a stop, give the same
+    command with --resume.
     """
 
     name: ClassVar[str] = "train"
     example: ClassVar[str] = "policy-inertia train nsac CartPole-v1 --steps 50000"
 
-    config: "RunConfig"
-    options: RunOptions
+    method: Positional[str]
+    """What to train; 'policy-inertia methods' lists the methods."""
+    env: Positional[str]
+    """Gymnasium id of the environment; 'policy-inertia tasks' lists those with settings."""
+    options: Annotated[RunOptions, arg(name="")] = field(default_factory=RunOptions)
+    env_kwargs: EnvKwargs = ()
+    eval_env_kwargs: Assignments = ()
+    """Arguments of the environment that evaluation overrides."""
+    config: Annotated[Any, Suppress] = None  # a RunConfig, whose flags depend on the method
 
     @classmethod
     def parse(cls, args: Sequence[str]) -> Self:
-        """Read the method, the environment, and the flags of that method."""
+        """Read the method and the environment, and then the flags of that method."""
+        words = list(itertools.takewhile(lambda word: not word.startswith("-"), args))[:2]
+        asks_for_help = bool({"-h", "--help"} & set(args))
+        if asks_for_help and not words:
+            return super().parse(args)
         from policy_inertia.methods import METHODS, find_method
-        from policy_inertia.settings import RunConfig as Settings
-        from policy_inertia.settings import settings
+        from policy_inertia.settings import RunConfig, settings
 
-        words, flags = _leading_words(args)
-        if len(words) < 2 and not {"-h", "--help"} & set(args):
+        if len(words) < 2 and not asks_for_help:
             raise InputError(
                 "train needs a method and an env, in this order and before the flags: "
                 f"policy-inertia train nsac CartPole-v1 (methods: {', '.join(METHODS)})"
             )
-        if words:
-            what = f"'{words[0]}' is {find_method(words[0]).about}."
-        else:
-            what = "These are the flags of nsac; 'train METHOD --help' shows another method's."
-        method, env = words + ["nsac", "ENV"][len(words) :]
-
-        defaults = settings(method, env)
+        name, task = (*words, "ENV")[:2]
+        defaults = settings(name, task)
 
         @dataclass(frozen=True)
-        class Flags:
-            options: Annotated[RunOptions, arg(name="")]
-            run: Annotated[Settings, arg(name="")] = defaults
-            env_kwargs: EnvKwargs = ()
-            eval_env_kwargs: Assignments = ()
-            """Arguments of the environment that evaluation overrides."""
+        class TrainMethod(cls):  # type: ignore[valid-type, misc]
+            method: Annotated[str, Suppress] = name
+            env: Annotated[str, Suppress] = task
+            config: Annotated[RunConfig, arg(name="")] = defaults
 
-        prefix = f"train {words[0] if words else 'METHOD'} {env}"
-        parsed = read_flags(Flags, flags, cls, prefix, HELP.format(what=what))
-        return cls(_with_env_kwargs(parsed), parsed.options)
+        page = METHOD_PAGE.format(method=name, about=find_method(name).about)
+        return read_flags(TrainMethod, args[len(words) :], cls, f"train {name} {task}", page)
 
     def run(self) -> None:
         from policy_inertia.training.loop import default_folder, run
 
-        config = self.config
+        config = self._run_config()
         folder = self.options.out or default_folder(config.env, config.method, config.seed)
         with training_progress(config.steps, self.options.quiet) as progress:
             run(config, folder, resume=self.options.resume, progress=progress, warn=warn)
@@ -89,22 +89,13 @@ class Train(Command):
         )
         out.print(f"The run is in {folder}", soft_wrap=True)
 
+    def _run_config(self) -> Any:
+        """The run's settings with the env's arguments from the flags."""
+        from policy_inertia.settings import merge
 
-def _leading_words(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split `args` into at most two words that come first, and the flags after them."""
-    words: list[str] = []
-    flags = list(args)
-    while flags and not flags[0].startswith("-") and len(words) < 2:
-        words.append(flags.pop(0))
-    return words, flags
-
-
-def _with_env_kwargs(flags: Any) -> "RunConfig":
-    from policy_inertia.settings import merge
-
-    changes = assignments("--eval-env-kwargs", flags.eval_env_kwargs)
-    return dataclasses.replace(
-        flags.run,
-        env_kwargs=assignments("--env-kwargs", flags.env_kwargs),
-        eval_env_kwargs=merge(flags.run.eval_env_kwargs, changes),
-    )
+        changes = assignments("--eval-env-kwargs", self.eval_env_kwargs)
+        return dataclasses.replace(
+            self.config,
+            env_kwargs=assignments("--env-kwargs", self.env_kwargs),
+            eval_env_kwargs=merge(self.config.eval_env_kwargs, changes),
+        )
