@@ -13,7 +13,13 @@ from policy_inertia.policies.policy import Policy
 
 @dataclass(frozen=True)
 class Curve:
-    """One dial of a policy: its label, how it acts (empty if there is one way), its table."""
+    """One dial of a policy.
+
+    Attributes:
+        label: Its name in tables and plots.
+        mode: How the policy acts; empty if it has one mode only.
+        table: Its calibration.
+    """
 
     label: str
     mode: str
@@ -37,7 +43,7 @@ def curves(
         episodes: Number of episodes at each setting that is measured.
         seed: Seed of those episodes.
         env_kwargs: The env's arguments.
-        again: Measure also what the policy has a calibration table for.
+        again: Measure the policy even if it has a calibration.
         watch: Called with a label before its curve is measured.
     """
     core = policy.core()
