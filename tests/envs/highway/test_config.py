@@ -1,6 +1,7 @@
-"""Settings: the paper's table, upstream's defaults, and one clear sentence for what is wrong."""
+"""Configurations: the paper's table, highway-env's defaults, and one sentence for each error."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -9,10 +10,10 @@ from policy_inertia.envs.highway import TASKS, TrafficEnv, configuration
 from policy_inertia.envs.highway.tasks import task_named
 
 
-def test_the_papers_table_is_the_default() -> None:
+def test_the_papers_table_is_the_default_preset() -> None:
     papers = {name: TrafficEnv(name).config for name in TASKS}
 
-    def row(key: str) -> list:
+    def row(key: str) -> list[Any]:
         return [
             papers[name].get(key, 0) for name in ("LaneChange", "Merge", "Intersection", "TwoWay")
         ]
@@ -78,7 +79,7 @@ def test_the_paper_tests_lane_change_with_45_vehicles() -> None:
         ("Intersection", {"initial_vehicle_count": 0}, "initial_vehicle_count"),
     ],
 )
-def test_bad_settings_are_refused(task: str, config: dict, message: str) -> None:
+def test_bad_settings_are_refused(task: str, config: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message) as error:
         TrafficEnv(task, config)
     assert "\n" not in str(error.value)
@@ -96,9 +97,10 @@ def test_names_that_do_not_exist_are_refused() -> None:
 def test_a_task_is_known_by_each_of_its_names() -> None:
     for name in ("Merge", "merge-v0", "policy_inertia/Merge-v0"):
         assert task_named(name) is TASKS["Merge"]
+    assert [task.name for task in TASKS.values()] == list(TASKS)
 
 
-def test_settings_about_drawing_are_kept_where_given() -> None:
+def test_only_given_settings_about_drawing_are_in_the_configuration() -> None:
     full = configuration(TASKS["Merge"], {"screen_width": 300, "manual_control": False})
     assert full["screen_width"] == 300
     assert "screen_height" not in full
@@ -117,7 +119,7 @@ def test_settings_about_drawing_are_kept_where_given() -> None:
         ({"offscreen_rendering": "yes"}, "offscreen_rendering must be True or False"),
     ],
 )
-def test_a_bad_setting_about_drawing_is_refused(config: dict, message: str) -> None:
+def test_a_bad_setting_about_drawing_is_refused(config: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         configuration(TASKS["Merge"], config)
 

@@ -1,7 +1,8 @@
-"""The Gymnasium side: spaces, seeds, masks, infos, and what is refused."""
+"""The Gymnasium envs: spaces, seeds, masks, infos, and errors."""
 
 import concurrent.futures
 import pickle
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -16,46 +17,46 @@ IDS = [f"policy_inertia/{name}-v0" for name in TASKS]
 SHAPES = dict(zip(IDS, [(10, 5), (10, 5), (5, 7), (10, 5)], strict=True))
 
 
-def batch(env_id: str, n: int, **settings: object) -> TrafficVectorEnv:
-    made = gym.make_vec(env_id, num_envs=n, vectorization_mode="vector_entry_point", **settings)
-    assert isinstance(made, TrafficVectorEnv)
-    return made
+def batch(env_id: str, n: int, **settings: Any) -> TrafficVectorEnv:
+    envs = gym.make_vec(env_id, num_envs=n, vectorization_mode="vector_entry_point", **settings)
+    assert isinstance(envs, TrafficVectorEnv)
+    return envs
 
 
 @pytest.mark.parametrize("env_id", IDS)
-def test_gymnasium_finds_nothing_wrong(env_id: str) -> None:
+def test_gymnasiums_checker_accepts_the_env(env_id: str) -> None:
     env = gym.make(env_id)
     assert env.observation_space.shape == SHAPES[env_id]
     check_env(env.unwrapped, skip_render_check=True)
 
 
 @pytest.mark.parametrize("env_id", IDS)
-def test_an_episode_is_the_same_alone_in_a_batch_and_in_another_place(env_id: str) -> None:
+def test_an_episode_is_the_same_alone_and_at_any_place_in_a_batch(env_id: str) -> None:
     single, one, eight = gym.make(env_id), batch(env_id, 1), batch(env_id, 8)
-    alone, _ = single.reset(seed=5)
-    lonely, _ = one.reset(seed=[5])
-    among, _ = eight.reset(seed=[9, 8, 7, 6, 1, 5, 3, 2])
-    choose = np.random.default_rng(0)
+    obs, _ = single.reset(seed=5)
+    obs_1, _ = one.reset(seed=[5])
+    obs_8, _ = eight.reset(seed=[9, 8, 7, 6, 1, 5, 3, 2])
+    rng = np.random.default_rng(0)
     for _ in range(60):
-        np.testing.assert_array_equal(alone, lonely[0])
-        np.testing.assert_array_equal(alone, among[5])
-        actions = choose.integers(eight.single_action_space.n, size=8)
-        alone, reward, terminated, truncated, info = single.step(actions[5])
-        lonely, reward_1, *_ = one.step(actions[5:6])
-        among, reward_8, ended, cut, infos = eight.step(actions)
+        np.testing.assert_array_equal(obs, obs_1[0])
+        np.testing.assert_array_equal(obs, obs_8[5])
+        actions = rng.integers(eight.simulation.actions_count, size=8)
+        obs, reward, terminated, truncated, info = single.step(actions[5])
+        obs_1, reward_1, *_ = one.step(actions[5:6])
+        obs_8, reward_8, terminated_8, truncated_8, infos = eight.step(actions)
         assert reward == reward_1[0] == reward_8[5]
         assert info["speed"] == infos["speed"][5]
         assert info["crashed"] == infos["crashed"][5]
-        assert (terminated, truncated) == (ended[5], cut[5])
+        assert (terminated, truncated) == (terminated_8[5], truncated_8[5])
         if terminated or truncated:
             break
-        over = ended | cut
+        over = terminated_8 | truncated_8
         if over.any():
             seeds = [100 + k if o else None for k, o in enumerate(over)]
-            among, _ = eight.reset(seed=seeds, options={"reset_mask": over})
+            obs_8, _ = eight.reset(seed=seeds, options={"reset_mask": over})
 
 
-def test_a_mask_resets_those_alone() -> None:
+def test_a_mask_resets_only_its_envs() -> None:
     envs = batch(IDS[0], 3)
     assert envs.metadata["autoreset_mode"] == AutoresetMode.DISABLED
     first, _ = envs.reset(seed=[1, 2, 3])
@@ -67,7 +68,7 @@ def test_a_mask_resets_those_alone() -> None:
     assert info["_crashed"].tolist() == mask.tolist()
 
 
-def test_without_a_seed_the_generator_goes_on() -> None:
+def test_without_a_seed_the_generator_continues() -> None:
     env = TrafficEnv("Merge")
     first, _ = env.reset(seed=4)
     second, _ = env.reset()
@@ -76,23 +77,24 @@ def test_without_a_seed_the_generator_goes_on() -> None:
     np.testing.assert_array_equal(env.reset()[0], second)
 
 
-def test_a_pickled_env_goes_on_where_it_was() -> None:
+def test_a_pickled_env_continues_where_it_was() -> None:
     env = TrafficEnv("Intersection")
     env.reset(seed=1)
     env.step(2)
-    twin = pickle.loads(pickle.dumps(env))
+    copy = pickle.loads(pickle.dumps(env))
+    assert copy.simulation.task is env.simulation.task  # so that nothing is compiled again
     for action in (1, 0, 2):
-        np.testing.assert_array_equal(env.step(action)[0], twin.step(action)[0])
+        np.testing.assert_array_equal(env.step(action)[0], copy.step(action)[0])
 
 
-def test_what_was_returned_is_not_overwritten() -> None:
+def test_a_step_does_not_overwrite_earlier_results() -> None:
     envs = batch(IDS[3], 2)
     first, _ = envs.reset(seed=0)
-    kept = first.copy()
+    copy = first.copy()
     _, reward, *_, info = envs.step([1, 1])
     speed = info["speed"].copy()
     envs.step([4, 4])
-    np.testing.assert_array_equal(first, kept)
+    np.testing.assert_array_equal(first, copy)
     np.testing.assert_array_equal(info["speed"], speed)
     assert reward.tolist() == [0.8, 0.8]
 
@@ -100,17 +102,17 @@ def test_what_was_returned_is_not_overwritten() -> None:
 def test_batches_run_in_threads() -> None:
     def play(seed: int) -> np.ndarray:
         envs = batch(IDS[3], 4)
-        seen = [envs.reset(seed=seed)[0]]
-        seen += [envs.step([1, 1, 1, 1])[0] for _ in range(2)]
-        return np.array(seen)
+        observations = [envs.reset(seed=seed)[0]]
+        observations += [envs.step([1, 1, 1, 1])[0] for _ in range(2)]
+        return np.array(observations)
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        together = list(pool.map(play, range(6)))
-    for seed, seen in enumerate(together):
-        np.testing.assert_array_equal(seen, play(seed))
+        threaded = list(pool.map(play, range(6)))
+    for seed, observations in enumerate(threaded):
+        np.testing.assert_array_equal(observations, play(seed))
 
 
-def test_info_tells_of_the_ego() -> None:
+def test_info_is_about_the_ego() -> None:
     env = TrafficEnv("TwoWay")
     _, info = env.reset(seed=0)
     assert info == {"crashed": False, "arrived": False, "speed": 30.0, "lane": 1, "cost": 0.0}
@@ -157,32 +159,33 @@ def test_the_env_that_must_be_reset_is_named() -> None:
         (None, {"reset_mask": np.ones(3)}, "reset_mask"),
     ],
 )
-def test_a_bad_reset_is_refused(seed: object, options: dict | None, message: str) -> None:
+def test_a_bad_reset_is_refused(seed: object, options: dict[str, Any] | None, message: str) -> None:
     envs = TrafficVectorEnv(3, "Merge")
     with pytest.raises(InputError, match=message):
         envs.reset(seed=seed, options=options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("frequency", [1, 3])
-def test_limit_of_steps_holds_for_a_batch_as_for_a_single_env(frequency):
-    made = {"max_episode_steps": 7, "config": {"policy_frequency": frequency, "duration": 4}}
-    batch = gym.make_vec(
-        "policy_inertia/LaneChange-v0", 2, vectorization_mode="vector_entry_point", **made
-    )
-    single = gym.make("policy_inertia/LaneChange-v0", **made)
-    batch.reset(seed=[3, 4])
+def test_a_limit_of_steps_is_the_same_for_a_batch_and_a_single_env(frequency: int) -> None:
+    settings: dict[str, Any] = {
+        "max_episode_steps": 7,
+        "config": {"policy_frequency": frequency, "duration": 4},
+    }
+    envs = batch("policy_inertia/LaneChange-v0", 2, **settings)
+    single = gym.make("policy_inertia/LaneChange-v0", **settings)
+    envs.reset(seed=[3, 4])
     single.reset(seed=3)
     ends = []
     for step in range(1, 8):
-        *_, batch_over, _ = batch.step([1, 1])
-        *_, over, _ = single.step(1)
-        assert batch_over[0] == over
-        ends += [step] * over
-        if over:
+        *_, truncated_both, _ = envs.step([1, 1])
+        *_, truncated, _ = single.step(1)
+        assert truncated_both[0] == truncated
+        if truncated:
+            ends.append(step)
             break
     assert ends == [min(7, 4 * frequency)]
 
 
-def test_limit_of_no_steps_is_refused():
+def test_a_limit_of_no_steps_is_refused() -> None:
     with pytest.raises(InputError, match="max_episode_steps must be 1 or more"):
         TrafficVectorEnv(max_episode_steps=0)

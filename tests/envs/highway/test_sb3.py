@@ -7,14 +7,14 @@ from policy_inertia.envs.highway import TASKS
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.filterwarnings("ignore:.*:UserWarning")  # it advises flattening; DQN does that itself
-def test_its_checker_finds_nothing_wrong(task):
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")  # it recommends flattening; DQN does that
+def test_its_checker_accepts_the_env(task: str) -> None:
     from stable_baselines3.common.env_checker import check_env
 
     check_env(gym.make(f"policy_inertia/{task}-v0").unwrapped, skip_render_check=True)
 
 
-def test_its_dqn_trains_and_our_evaluation_runs_it():
+def test_its_dqn_trains_and_our_evaluation_runs_it() -> None:
     from stable_baselines3 import DQN
 
     from policy_inertia import evaluate

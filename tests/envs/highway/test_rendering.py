@@ -1,6 +1,10 @@
-"""Pictures are highway-env's own, of our state."""
+"""Images are highway-env's own, of our state."""
 
 import pickle
+import sys
+import types
+from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -15,35 +19,39 @@ from tests.support.highway_side_by_side import run
 SHAPES = dict(zip(TASKS, [(150, 600, 3), (150, 600, 3), (600, 600, 3), (150, 600, 3)], strict=True))
 
 
+def image(env: gym.Env[Any, Any]) -> np.ndarray:
+    return np.asarray(env.render())
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_a_frame_is_highway_envs_pixel_for_pixel(task: str) -> None:
-    told = run("frames", task)
-    assert len(told["differing"]) == 10
-    assert not any(told["differing"])
-    assert min(told["colours"]) >= 5  # a road with vehicles, not an empty picture
-    assert told["moved"] > 100
+    report = run("frames", task)
+    assert len(report["differing"]) == 10
+    assert not any(report["differing"])
+    assert min(report["colours"]) >= 5  # a road with vehicles, not an empty image
+    assert min(report["moved"]) > 100
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_the_papers_configuration_is_drawn(task: str) -> None:
+def test_the_papers_configuration_can_be_drawn(task: str) -> None:
     env = gym.make(f"policy_inertia/{task}-v0", render_mode="rgb_array")
     env.reset(seed=1)
-    first = env.render()
-    assert isinstance(first, np.ndarray)
-    assert (first.shape, first.dtype) == (SHAPES[task], np.uint8)
+    first = image(env)
+    assert first.shape == SHAPES[task]
+    assert first.dtype == np.uint8
     env.step(1)
-    assert (env.render() != first).any()
-    np.testing.assert_array_equal(env.render(), env.render())
+    assert (image(env) != first).any()
+    np.testing.assert_array_equal(image(env), image(env))
     env.close()
 
 
-def test_gymnasium_finds_nothing_wrong_with_the_pictures() -> None:
+def test_gymnasiums_checker_accepts_the_images() -> None:
     env = gym.make("policy_inertia/TwoWay-v0", render_mode="rgb_array")
     assert env.metadata["render_modes"] == ["human", "rgb_array"]
     check_env(env.unwrapped)
 
 
-def test_a_frame_for_each_decision_at_twice_real_time() -> None:
+def test_there_is_a_frame_for_each_decision_at_twice_real_time() -> None:
     env = TrafficEnv("Merge", {"policy_frequency": 5}, render_mode="rgb_array")
     assert env.metadata["render_fps"] == 10
     assert TrafficEnv("Merge").metadata["render_fps"] == 2
@@ -54,20 +62,18 @@ def test_gymnasiums_wrappers_collect_frames() -> None:
     env.reset(seed=0)
     for _ in range(3):
         env.step(1)
-    assert [frame.shape for frame in env.render()] == [(150, 600, 3)] * 4
+    frames: Any = env.render()
+    assert [frame.shape for frame in frames] == [(150, 600, 3)] * 4
     pixels = AddRenderObservation(gym.make("policy_inertia/Merge-v0", render_mode="rgb_array"))
     assert pixels.reset(seed=0)[0].shape == (150, 600, 3)
 
 
-def test_videos_are_recorded(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By RecordVideo, up to the encoder, which is not installed here."""
-    import sys
-    import types
-
-    written = []
+def test_gymnasium_records_videos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The encoder is replaced, so that nothing is written."""
+    written: list[tuple[int, float]] = []
 
     class Clip:
-        def __init__(self, frames: list, fps: float) -> None:
+        def __init__(self, frames: list[Any], fps: float) -> None:
             written.append((len(frames), fps))
 
         def write_videofile(self, path: str, logger: object = None) -> None:
@@ -80,8 +86,8 @@ def test_videos_are_recorded(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     monkeypatch.setitem(sys.modules, "moviepy", encoder)
     monkeypatch.setitem(sys.modules, inner.__name__, inner)
-    made = gym.make("policy_inertia/TwoWay-v0", config={"duration": 3}, render_mode="rgb_array")
-    env = gym.wrappers.RecordVideo(made, str(tmp_path / "videos"), episode_trigger=lambda _: True)
+    task = gym.make("policy_inertia/TwoWay-v0", config={"duration": 3}, render_mode="rgb_array")
+    env = gym.wrappers.RecordVideo(task, str(tmp_path / "videos"), episode_trigger=lambda _: True)
     env.reset(seed=0)
     while not any(env.step(1)[2:4]):
         pass
@@ -89,35 +95,35 @@ def test_videos_are_recorded(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert written == [(4, 2)]
 
 
-def test_settings_about_drawing_are_taken() -> None:
+def test_settings_about_drawing_are_used() -> None:
     config = {"screen_width": 320, "screen_height": 96, "scaling": 3, "centering_position": [0, 1]}
     env = TrafficEnv("LaneChange", config, render_mode="rgb_array")
     env.reset(seed=0)
-    assert env.render().shape == (96, 320, 3)
+    assert image(env).shape == (96, 320, 3)
 
 
 @pytest.mark.parametrize("driver", ["dummy", None])
 def test_no_screen_is_needed(driver: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """highway-env itself gives black pictures with SDL's dummy driver."""
+    """highway-env itself gives black images with SDL's dummy driver."""
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
         monkeypatch.delenv(name, raising=False)
     if driver:
         monkeypatch.setenv("SDL_VIDEODRIVER", driver)
     env = TrafficEnv("Merge", render_mode="rgb_array")
     env.reset(seed=0)
-    assert env.render().std() > 10
+    assert image(env).std() > 10
 
 
 def test_a_window_is_drawn_at_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     env = TrafficEnv("Merge", render_mode="human")
-    drawn = []
+    calls: list[int] = []
     monkeypatch.setattr(
-        "policy_inertia.envs.highway.upstream.original.draw", lambda _: drawn.append(1)
+        "policy_inertia.envs.highway.upstream.original.draw", lambda _: calls.append(1)
     )
     env.reset(seed=0)
     env.step(1)
-    assert len(drawn) == 2
+    assert len(calls) == 2
 
 
 def test_a_window_opens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,24 +136,24 @@ def test_a_window_opens(monkeypatch: pytest.MonkeyPatch) -> None:
         env.close()
 
 
-def test_the_original_is_drawn_as_it_runs() -> None:
+def test_highway_envs_own_env_gives_the_same_image() -> None:
     frames = []
     for kind in (TrafficEnv, OriginalEnv):
         env = kind("TwoWay", render_mode="rgb_array")
         env.reset(seed=2)
         env.step(0)
-        frames.append(env.render())
-    np.testing.assert_array_equal(*frames)
+        frames.append(image(env))
+    np.testing.assert_array_equal(frames[0], frames[1])
 
 
-def test_an_env_that_was_drawn_is_pickled_without_its_window() -> None:
+def test_a_drawn_env_is_pickled_without_its_window() -> None:
     env = TrafficEnv("Merge", render_mode="rgb_array")
     env.reset(seed=0)
-    frame = env.render()
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(env)).render(), frame)
+    frame = image(env)
+    np.testing.assert_array_equal(image(pickle.loads(pickle.dumps(env))), frame)
 
 
-def test_without_a_mode_nothing_is_drawn() -> None:
+def test_without_a_mode_render_warns_and_draws_nothing() -> None:
     env = TrafficEnv("Merge")
     env.reset(seed=0)
     with pytest.warns(UserWarning, match="render_mode"):
