@@ -1,3 +1,5 @@
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -5,7 +7,7 @@ import pytest
 
 from policy_inertia import InputError
 from policy_inertia.study.declared import find_study
-from policy_inertia.study.toml import load_study
+from policy_inertia.study.toml import load_study, study_from_dict
 
 WHOLE = """
 title = "Mine"
@@ -62,6 +64,15 @@ def test_a_file_can_hold_everything_that_a_study_can(tmp_path: Path) -> None:
     assert (config.steps, config.envs, config.config.mu0) == (2_000, 4, 0.2)
     assert config.config.core.temperature == 0.05
     assert config.env_kwargs == {"config": {"scenario": "simple"}}
+
+
+def test_the_examples_in_the_docs_are_studies() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "studies.md").read_text()
+    short, long = re.findall(r"```toml\n(.*?)```", page, re.S)
+    study = study_from_dict(tomllib.loads(short), "robot")
+    assert [x.label for _, x in study.lines()] == ["dqn", "sac", "nsac"]
+    study = study_from_dict(tomllib.loads(long), "bounds")
+    assert [x.label for _, x in study.lines()] == ["NSAC", "NSAC, bounded"]
 
 
 def test_a_list_of_names_is_enough(tmp_path: Path) -> None:

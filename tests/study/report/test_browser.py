@@ -194,7 +194,7 @@ def test_n_and_p_jump_to_switches(page: Any, inspector: Any, recordings: list[Re
 
 
 def test_space_plays_and_stops(page: Any, inspector: Any) -> None:
-    inspector.locator("select[aria-label='steps a second']").select_option("20")
+    inspector.locator("select[aria-label='steps per second']").select_option("20")
     inspector.focus()
     page.keyboard.press(" ")
     for _ in range(100):  # wait_for_function needs eval, which the page forbids
@@ -227,7 +227,7 @@ def test_the_mouse_points_clicks_and_drags(
     assert step(inspector) == max(before)
     inspector.get_by_role("slider").fill("2")
     assert step(inspector) == 2
-    inspector.get_by_role("button", name="one step on").click()
+    inspector.get_by_role("button", name="one step forward").click()
     assert step(inspector) == 3
 
 

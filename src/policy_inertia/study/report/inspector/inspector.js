@@ -1,9 +1,9 @@
-// Recorded episodes, step by step. No framework, no network; text only ever becomes text.
+// Show recorded episodes step by step. No framework, no network; text never becomes HTML.
 "use strict";
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const [PREVIOUS, ACTION, REWARD, MU, CORE, MIXED] = [0, 1, 2, 3, 4, 5];
-  const SOLID = 0.5; // the paper's arrows are solid from here on
+  const SOLID = 0.5; // an arrow is solid from this probability on, as in the paper
 
   const attach = (node, attributes, children) => {
     for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
@@ -26,7 +26,7 @@
       svg("polygon", { ...head, stroke: "currentColor", "stroke-width": 2 }));
   }
 
-  // One policy: its frame, what controller and core say, and both distributions.
+  // One policy: its frame, its controller and core, and their distributions.
   class Side {
     constructor(data) {
       this.data = data;
@@ -34,11 +34,11 @@
       data.steps.reduce((sum, step, t) => (this.returns[t] = sum + step[REWARD]), 0);
       this.score = el("span");
       this.outcome = el("p", { class: "outcome" });
-      this.says = el("div", { class: "says" });
+      this.arrows = el("div", { class: "arrows" });
       this.bars = el("table", { class: "bars" });
       this.image = data.frames.length
         ? el("img", { class: "frame", alt: "" })
-        : el("div", { class: "unseen" }, "No frames: the env was not rendered.");
+        : el("div", { class: "no-frames" }, "No frames: the env was not rendered.");
       if (data.frames.length) {
         this.image.addEventListener("load", () => this.image.style.setProperty(
           "--shape", `${this.image.naturalWidth} / ${this.image.naturalHeight}`));
@@ -46,7 +46,7 @@
       }
       const acts = data.sampled ? "sampled" : "greedy";
       this.node = el("div", { class: "side" }, el("h4", {}, `${data.label} (${acts})`, this.score),
-        this.image, this.outcome, this.says, this.bars, this.key());
+        this.image, this.outcome, this.arrows, this.bars, this.key());
     }
 
     key() {
@@ -77,39 +77,39 @@
       this.score.textContent = `return ${this.returns[Math.min(t, last)].toFixed(2)}`;
       this.node.dataset.mu = step[MU];
       this.node.dataset.action = step[ACTION];
-      this.words(step, over);
+      this.describe(step, over);
       this.distributions(step);
     }
 
     sentence(step) {
       const now = this.name(step[ACTION]);
-      if (step[PREVIOUS] < 0) return ["begins with ", now];
+      if (step[PREVIOUS] < 0) return ["starts with ", now];
       if (switched(step)) return [`switches from ${this.name(step[PREVIOUS])} to `, now];
       return ["holds ", now];
     }
 
-    words(step, over) {
+    describe(step, over) {
       const badge = el("b");
       badge.style.borderColor = colour(step[ACTION]);
       const [did, now] = this.sentence(step);
       badge.append(now);
       this.outcome.replaceChildren(did, badge, over ? ` — and the episode ${this.data.end}` : "");
-      const said = [];
+      const arrows = [];
       if (this.data.nested && step[PREVIOUS] < 0) {
-        said.push(el("span"), el("span", {}, "nothing to repeat yet: the core alone decides"));
+        arrows.push(el("span"), el("span", {}, "nothing to repeat yet: the core alone decides"));
       } else if (this.data.nested) {
         const holds = step[MU] >= SOLID;
         const verb = holds ? "holds" : "lets go of";
-        said.push(el("span", { class: "controller" }, arrow(holds)), el("span", { class: "mu-text" },
+        arrows.push(el("span", { class: "controller" }, arrow(holds)), el("span", { class: "mu-text" },
           `controller ${verb} ${this.name(step[PREVIOUS])}, mu ${step[MU].toFixed(3)}`));
       }
       if (step[CORE]) {
         const top = step[CORE].indexOf(Math.max(...step[CORE]));
-        const who = this.data.nested ? "core" : "policy";
-        said.push(el("span", { class: "core" }, arrow(step[CORE][top] >= SOLID)),
-          el("span", {}, `${who} wants ${this.name(top)}, ${percent(step[CORE][top])}`));
+        const part = this.data.nested ? "core" : "policy";
+        arrows.push(el("span", { class: "core" }, arrow(step[CORE][top] >= SOLID)),
+          el("span", {}, `${part} prefers ${this.name(top)}, ${percent(step[CORE][top])}`));
       }
-      this.says.replaceChildren(...said);
+      this.arrows.replaceChildren(...arrows);
     }
 
     distributions(step) {
@@ -121,12 +121,12 @@
       };
       this.bars.replaceChildren(...step[MIXED].map((p, a) => {
         const core = step[CORE][a];
-        const both = this.data.nested ? [bar("of-core", core)] : [];
+        const coreBar = this.data.nested ? [bar("of-core", core)] : [];
         const marks = a === step[ACTION] ? " ●" : a === step[PREVIOUS] ? " ↺" : "";
         const name = el("th", { scope: "row" }, this.name(a) + marks);
         const number = this.data.nested ? `${percent(core)} → ${percent(p)}` : percent(p);
         return el("tr", a === step[ACTION] ? { class: "chosen" } : {}, name,
-          el("td", {}, ...both, bar("of-mixed", p)), el("td", { class: "number" }, number));
+          el("td", {}, ...coreBar, bar("of-mixed", p)), el("td", { class: "number" }, number));
       }));
     }
   }
@@ -150,11 +150,11 @@
     const cells = runs.map((run) => svg("rect", { x: run.start, y: 0, height: 1,
       width: Math.max(run.end - run.start - gap, gap), fill: colour(run.action) }));
     const count = data.steps.filter(switched).length;
-    const said = `${data.label}: ${count} switches in ${data.steps.length} steps`;
-    const strip = svg("svg", { ...box(1), class: "strip", role: "img", "aria-label": said },
+    const summary = `${data.label}: ${count} switches in ${data.steps.length} steps`;
+    const strip = svg("svg", { ...box(1), class: "strip", role: "img", "aria-label": summary },
       ...cells, cursor());
     const node = el("div", { class: "time" },
-      el("div", { class: "name" }, el("span", {}, said), el("span", {}, data.end)), strip);
+      el("div", { class: "name" }, el("span", {}, summary), el("span", {}, data.end)), strip);
     if (data.nested) {
       const points = data.steps.map((step, t) => `${t + 0.5},${1 - step[MU]}`).join(" ");
       const stroke = { fill: "none", "vector-effect": "non-scaling-stroke" };
@@ -186,7 +186,7 @@
       this.where = el("span", { class: "where" });
       this.live = el("p", { class: "hidden", "aria-live": "polite" });
       this.play = el("button", { type: "button", class: "play" }, "Play");
-      this.speed = el("select", { "aria-label": "steps a second" }, ...[2, 5, 10, 20].map((n) =>
+      this.speed = el("select", { "aria-label": "steps per second" }, ...[2, 5, 10, 20].map((n) =>
         el("option", n === 5 ? { value: n, selected: "" } : { value: n }, `${n} steps/s`)));
       const button = (text, label, act) => {
         const node = el("button", { type: "button", "aria-label": label, title: label }, text);
@@ -204,7 +204,7 @@
         this.stage,
         el("div", { class: "controls" },
           button("‹ switch", "previous switch", () => this.jump(-1)), button("‹", "one step back", () => this.step(-1)),
-          this.play, button("›", "one step on", () => this.step(1)),
+          this.play, button("›", "one step forward", () => this.step(1)),
           button("switch ›", "next switch", () => this.jump(1)), this.scrub, this.where, this.speed),
         el("p", { class: "hint" }, key("←"), " ", key("→"), " step, ", key("space"), " plays, ", key("n"), " ", key("p"),
           " next and previous switch. Point at a strip to see that step."), this.live);
