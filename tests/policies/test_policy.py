@@ -10,24 +10,8 @@ import safetensors.numpy
 from policy_inertia import InputError, Policy
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.policies.memory import PREVIOUS_ACTION, REMAINING
-from policy_inertia.settings import settings
-from policy_inertia.training.session import Session
 from tests.support import probes
-
-
-def fresh(method: str = "nsac", env="CartPole-v1", **changes) -> Policy:
-    return Session(settings(method, "CartPole-v1", **changes), env).policy()
-
-
-def with_mu(policy: Policy, pre_activation: float) -> Policy:
-    """The same nested policy with a constant inertia."""
-    last = policy.params.controller[-1]
-    last["w"][:] = 0
-    last["b"][:] = pre_activation
-    return policy
-
-
-OBS = np.random.default_rng(0).normal(0, 1, (16, 4)).astype(np.float32)
+from tests.support.policies import OBS, fresh, with_mu
 
 
 def test_probabilities_are_the_mixture_of_core_and_repetition() -> None:
