@@ -9,19 +9,28 @@ steps = 400
 eval_every = 400
 eval_episodes = 2
 final_episodes = 2
+settings = {calibration_episodes = 2}
+budgets = [1.0]
 [methods.sac]
 [tasks.CartPole-v1]
 """
 
 
-def test_study_is_estimated_and_then_run(run: Run, tmp_path: Path) -> None:
+def test_study_is_estimated_run_and_compared_at_its_budgets(run: Run, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(STUDY)
-    words = ("study", tmp_path / "tiny.toml", "--seeds", 1, "--out", tmp_path / "out")
-    code, text, _ = run(*words, "--dry-run", "--jobs", 1)
+    out = tmp_path / "out"
+    words = ("study", tmp_path / "tiny.toml", "--seeds", 1, "--out", out, "--jobs", 1)
+    code, text, _ = run(*words, "--dry-run")
     assert code == 0
     assert "1 runs to do" in text
-    assert not (tmp_path / "out").exists()
-    code, text, _ = run(*words, "--jobs", 1, "--no-report")
+    assert not out.exists()
+    code, text, _ = run(*words, "--no-report")
     assert code == 0
     assert "one seed: no interval" in text
-    assert not (tmp_path / "out" / "report.html").exists()
+    assert not (out / "report.html").exists()
+    code, text, _ = run(*words, "--dry-run")
+    assert "0 runs to do" in text
+    code, text, _ = run("at-budget", out)
+    assert code == 0
+    assert "| one action |" in text  # the rival that never switches
+    assert (out / "records.csv").exists()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from tyro.conf import DisallowNone, Positional
 
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import default_is
 from policy_inertia.cli.view import out
+
+if TYPE_CHECKING:
+    from policy_inertia.study.analysis.at_budget import Record
 
 
 @dataclass(frozen=True)
@@ -34,22 +37,24 @@ class AtBudget(Command):
     """Where to store the records."""
 
     def run(self) -> None:
-        from policy_inertia.study.analysis import at_budget
+        from policy_inertia.study.report.markdown import budget_page
+
+        print(budget_page(self._records()))
+
+    def _records(self) -> list[Record]:
+        """Read the records, or collect and store them if a study's folder is given."""
+        from policy_inertia.study.analysis.at_budget import (
+            budget_records,
+            read_records,
+            write_records,
+        )
         from policy_inertia.study.analysis.constant_action import constant_action_records
         from policy_inertia.study.folder import collect
-        from policy_inertia.study.report import markdown
 
-        if self.study.is_dir():
-            results = collect(self.study)
-            records = at_budget.budget_records(results)
-            with out.status("one action") as status:
-                records += constant_action_records(results, status.update)
-            at_budget.write_records(self.out or self.study / "records.csv", records)
-        else:
-            records = at_budget.read_records(self.study)
-        rows = at_budget.at_budgets(records)
-        for actions in at_budget.ACTIONS:
-            print(markdown.budget_tables(rows, actions))
-            print(markdown.budget_tables(rows, actions, markdown.DISCOUNTED))
-            print(markdown.rival_table(at_budget.rival_comparisons(rows, actions)) + "\n")
-            print(markdown.core_table(at_budget.core_comparisons(rows, actions)) + "\n")
+        if not self.study.is_dir():
+            return read_records(self.study)
+        results = collect(self.study)
+        with out.status("constant actions") as status:
+            records = budget_records(results) + constant_action_records(results, status.update)
+        write_records(self.out or self.study / "records.csv", records)
+        return records

@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 from policy_inertia.cli.command import Command, command_line
 from policy_inertia.cli.flags import Assignments, Thresholds, WorkerOptions, assignments
 from policy_inertia.cli.progress import study_progress
-from policy_inertia.cli.results import show_results
+from policy_inertia.cli.study_view import show_results
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from tyro.conf import DisallowNone, Positional
 
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import default_is
-from policy_inertia.cli.results import write_report
+from policy_inertia.cli.study_view import write_report
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tyro.conf import DisallowNone, Positional, arg
 from policy_inertia.cli.command import Command, command_line
 from policy_inertia.cli.flags import WorkerOptions, default_is
 from policy_inertia.cli.progress import counting, study_progress
-from policy_inertia.cli.results import show_results
+from policy_inertia.cli.study_view import show_results
 from policy_inertia.cli.view import out
 
 if TYPE_CHECKING:
@@ -87,23 +87,19 @@ class Study(Command):
 
 
 def _show_duration(plan: Plan, folder: Path, jobs: int | None) -> None:
-    from policy_inertia.study.run.duration import estimate
-    from policy_inertia.study.run.scheduler import done
+    from policy_inertia.study.run.duration import remaining
     from policy_inertia.study.run.workers import Workers
 
-    runs = [r for r in plan.runs(folder) if not done(r)]
-    with counting("timing each kind of run", len(runs)) as watch:
-        seconds = estimate(runs, watch=watch)
-    lines: dict[str, list[float]] = {}
-    for r, s in zip(runs, seconds, strict=True):
-        lines.setdefault(r.label.rpartition(", seed")[0], []).append(s)
+    with counting("timing each kind of run", 1) as watch:
+        lines = remaining(plan, folder, watch)
     table = Table("runs", "seeds", "minutes, on one core", box=None, title_justify="left")
-    for label, each in lines.items():
-        table.add_row(label, str(len(each)), f"{sum(each) / 60:.1f}")
+    for line in lines:
+        table.add_row(line.label, str(line.runs), f"{line.seconds / 60:.1f}")
     out.print(table)
+    runs, hours = sum(x.runs for x in lines), sum(x.seconds for x in lines) / 3600
     processes = Workers(jobs).jobs
     out.print(
-        f"{len(runs)} runs to do, about {sum(seconds) / 3600:.1f} hours on one core, "
-        f"{sum(seconds) / 3600 / processes:.1f} in {processes} processes",
+        f"{runs} runs to do, about {hours:.1f} hours on one core, "
+        f"{hours / processes:.1f} in {processes} processes",
         soft_wrap=True,
     )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
     from policy_inertia.metrics.calibration_table import Calibration
-    from policy_inertia.study.analysis.statistics import Estimate
-    from policy_inertia.study.analysis.summary import Row
-    from policy_inertia.study.results import ExperimentResults
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -59,48 +55,3 @@ def show_titled(title: str, table: Table) -> None:
     """Print a table under its title, which may be wider than the table."""
     out.print(title, style="italic", soft_wrap=True, markup=False)
     out.print(table)
-
-
-MOST_THRESHOLDS = 3  # of hysteresis that a table on the screen shows
-
-
-def study_tables(experiment: ExperimentResults, rows: Sequence[Row]) -> Iterator[Table]:
-    """For each task of an experiment, every policy's figures over seeds, sampled and greedy."""
-    from policy_inertia.study.analysis.summary import always_greedy, measures_of
-
-    for task in experiment.tasks:
-        here = [r for r in rows if r.task == task]
-        if len({r.hysteresis for r in here}) > 1 + MOST_THRESHOLDS:  # the report shows all
-            here = [r for r in here if r.hysteresis is None]
-        measures = measures_of(here, "headline")
-        counts = {len(r.seeds) for r in here}
-        most = f"{max(counts)} seed{'s' * (max(counts) != 1)}"
-        caption = (
-            f"interquartile mean and 95% bootstrap interval over {most}"
-            if max(counts) > 1
-            else "one seed: no interval"
-        )
-        title = experiment.title if experiment.title == task else f"{experiment.title}: {task}"
-        left: Any = {"title_justify": "left", "caption_justify": "left"}
-        table = Table(title=title, caption=caption, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), **left)
-        table.add_column("")
-        for m in measures:
-            table.add_column(m.label.removesuffix(" ratio"), justify="right", no_wrap=True)
-        for kinds, head in ((("sampled", "core"), "sampled"), (("greedy",), "greedy")):
-            own = [r for r in here if r.actions in kinds]
-            own = [r for r in own if r.actions != "sampled" or not always_greedy(rows, r)]
-            if own:
-                table.add_row(f"[italic]{head} actions")
-            for r in own:
-                cells = [(r.estimates.get(m.name), m.format) for m in measures]
-                table.add_row(escape(r.name), *(_cell(e, style) for e, style in cells))
-            table.add_section()
-        yield table
-
-
-def _cell(e: Estimate | None, style: str) -> str:
-    if e is None:
-        return ""
-    if e.low is None or e.high is None:
-        return style.format(e.value)
-    return f"{style.format(e.value)} \\[{style.format(e.low)}, {style.format(e.high)}]"

@@ -2,8 +2,8 @@ from pathlib import Path
 from typing import Any
 
 from policy_inertia.settings import settings
-from policy_inertia.study.plan import Run
-from policy_inertia.study.run.duration import Pace, estimate
+from policy_inertia.study.plan import Experiment, Line, Run, Study, Task
+from policy_inertia.study.run.duration import Pace, estimate, remaining
 
 
 def run(method: str = "dqn", hysteresis: tuple[float, ...] = (), **changes: Any) -> Run:
@@ -28,3 +28,12 @@ def test_each_kind_is_timed_once_and_longer_runs_take_longer() -> None:
     assert watched == [(1, 2), (2, 2)]
     assert long > 2 * short > 0
     assert other > 0
+
+
+def test_the_runs_of_a_line_are_added_up(tmp_path: Path) -> None:
+    task = Task("CartPole", "CartPole-v1")
+    experiment = Experiment("e", "E", (Line("DQN", "dqn", task), Line("SAC", "sac", task)))
+    study = Study("s", "S", (experiment,), (0, 1, 2), {"steps": 1_000})
+    lines = remaining(study, tmp_path)
+    assert [(x.label, x.runs) for x in lines] == [("CartPole, DQN", 3), ("CartPole, SAC", 3)]
+    assert all(x.seconds > 0 for x in lines)

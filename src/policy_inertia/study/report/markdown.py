@@ -7,17 +7,36 @@ from typing import Any
 
 from policy_inertia.metrics.measures import CRASHES, OSCILLATION, RETURN
 from policy_inertia.study.analysis.at_budget import (
+    ACTIONS,
     DISCOUNTED_RETURN,
     Actions,
     AtBudget,
     CoreComparison,
+    Record,
     RivalComparison,
+    at_budgets,
+    core_comparisons,
+    rival_comparisons,
 )
 from policy_inertia.study.analysis.plug_in_records import PolicyEstimates
 from policy_inertia.study.analysis.statistics import Estimate
 
 RETURN_AND_CRASHES = {RETURN.name: ".1f", CRASHES.name: ".2f"}
 DISCOUNTED = {DISCOUNTED_RETURN: ".1f"}
+
+
+def budget_page(records: Sequence[Record]) -> str:
+    """Return all tables of a study's policies at their budgets, for greedy and sampled actions."""
+    rows = at_budgets(records)
+    tables = []
+    for actions in ACTIONS:
+        tables += [
+            budget_tables(rows, actions),
+            budget_tables(rows, actions, DISCOUNTED),
+            rival_table(rival_comparisons(rows, actions)) + "\n",
+            core_table(core_comparisons(rows, actions)) + "\n",
+        ]
+    return "\n".join(tables)
 
 
 def budget_tables(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from policy_inertia.calibration.sweep import SETTINGS
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.settings import RunConfig
-from policy_inertia.study.plan import EXTRAS, Run
+from policy_inertia.study.plan import EXTRAS, Run, Study
+from policy_inertia.study.run.scheduler import done
 from policy_inertia.training.session import Session
 
 
@@ -32,6 +34,32 @@ class Pace:
         final += sweeps * (2 * SETTINGS + 1) * c.calibration_episodes
         episodes = evaluations * c.eval_episodes + final
         return self.start + c.steps * self.step + self.episode * episodes
+
+
+@dataclass(frozen=True)
+class LineDuration:
+    """How long the runs of one line that are not done will take together, on one core."""
+
+    label: str
+    runs: int
+    seconds: float
+
+
+def remaining(
+    study: Study, folder: Path, watch: Callable[[int, int], None] | None = None
+) -> list[LineDuration]:
+    """Estimate the time that each line of a study still needs.
+
+    Args:
+        study: the study.
+        folder: the study's folder, with the runs that are done.
+        watch: called after each kind of run with the number of timed kinds and of all kinds.
+    """
+    runs = [r for r in study.runs(folder) if not done(r)]
+    lines: dict[str, list[float]] = {}
+    for r, seconds in zip(runs, estimate(runs, watch=watch), strict=True):
+        lines.setdefault(r.label.rpartition(", seed")[0], []).append(seconds)
+    return [LineDuration(label, len(each), sum(each)) for label, each in lines.items()]
 
 
 def estimate(
