@@ -18,7 +18,7 @@ from tests.support.sb3_models import make_model, sb3_model  # noqa: E402, F401
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from policy_inertia import train
     from tests.support.runs import SHORT
 
@@ -28,7 +28,7 @@ def finished(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory) -> Path:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A DQN that has seen a little of Two-Way."""
     from policy_inertia import train
 

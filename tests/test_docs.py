@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,7 +76,7 @@ def exists(name: str) -> bool:
     parts = ["policy_inertia", *name.split(".")]
     for i in range(len(parts), 0, -1):
         try:
-            value = importlib.import_module(".".join(parts[:i]))
+            value: Any = importlib.import_module(".".join(parts[:i]))
         except ModuleNotFoundError:
             continue
         for part in parts[i:]:

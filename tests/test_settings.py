@@ -11,7 +11,7 @@ def test_defaults_are_the_papers_and_variants_are_rows() -> None:
     config = settings("nsac", "Somewhere-v0")
     assert (config.gamma, config.batch_size, config.buffer_size) == (0.99, 64, 200_000)
     assert (config.eval_every, config.eval_episodes) == (5_000, 20)
-    nested = config.config
+    nested: Any = config.config
     assert (nested.temperature, nested.pic_learning_rate, nested.mu0) == (0.01, 3e-4, 0)
     assert (nested.target_rate, nested.train_interval, nested.hidden) == (0.002, 2, (64, 64))
     assert settings("sac-repeat", "X").repeats == (1, 2, 4, 8)

@@ -10,12 +10,13 @@ from jax import numpy as jnp
 from policy_inertia.actions.discrete import Discrete
 from policy_inertia.algorithms.controllers.inertia import InertiaConfig
 from policy_inertia.algorithms.dqn import DQNConfig
+from policy_inertia.algorithms.interface import AlgorithmConfig, Updated
 from policy_inertia.algorithms.sac import SACConfig
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
 from policy_inertia.settings import settings
 from policy_inertia.training.session import Session
-from policy_inertia.types import Transition
+from policy_inertia.types import Array, Transition, Tree
 from tests.algorithms import reference
 
 SPEC = Spec(3, Discrete(4))
@@ -102,7 +103,7 @@ def frames() -> Transition:
 def test_from_pixels_the_core_is_asked_once_and_answers_as_if_asked_again() -> None:
     """Updated less often than its controller, the core may have said nothing of the minibatch."""
 
-    def updated(interval: int):
+    def updated(interval: int) -> Updated:
         core = SACConfig(train_interval=interval, at_once=True)
         algorithm = InertiaConfig(core=core, train_interval=2, at_once=True).build(PIXELS)
         state = algorithm.init(np.random.default_rng(0))
@@ -122,7 +123,7 @@ def test_at_once_evaluates_nothing_twice() -> None:
         algorithm = config.build(PIXELS)
         state = algorithm.init(np.random.default_rng(0))
         program = jax.jit(algorithm.update).lower(state, frames(), DUE).compile()
-        return len(re.findall(r" dot\(", program.as_text()))
+        return len(re.findall(r" dot\(", program.as_text() or ""))
 
     layers = 6  # three convolutions, three of the perceptron
     twins = 2  # whose first convolution is two products, the others one of both
@@ -135,12 +136,13 @@ def test_from_pixels_both_halves_share_one_room() -> None:
     pair = np.zeros((2, 16, spec.obs_dim), np.uint8)
     batch = minibatch(16)._replace(obs=pair[0], next_obs=pair[1])
 
-    def room(config) -> int:
+    def room(config: AlgorithmConfig) -> int:
         algorithm = config.build(spec)
         state = algorithm.init(np.random.default_rng(0))
         due = np.ones(len(algorithm.intervals), bool)
 
-        def run(state, due, n):  # as a constant `due` would leave no branch
+        # `due` is an argument: as a constant it would leave no branch
+        def run(state: Tree, due: Array, n: int) -> Tree:
             return lax.fori_loop(0, n, lambda _, s: algorithm.update(s, batch, due)[0], state)
 
         program = jax.jit(run, donate_argnums=0).lower(state, due, 4).compile()

@@ -65,11 +65,11 @@ def test_impossible_actions_are_never_drawn() -> None:
 
 def test_same_seed_same_actions() -> None:
     policy = fresh()
-    found = []
+    actions = []
     for _ in range(2):
         policy.seed(3)
-        found.append(policy.predict(np.repeat(OBS, 50, axis=0))[0])
-    np.testing.assert_array_equal(*found)
+        actions.append(policy.predict(np.repeat(OBS, 50, axis=0))[0])
+    np.testing.assert_array_equal(actions[0], actions[1])
 
 
 def test_hysteresis_keeps_the_last_action_unless_another_is_better_by_tau() -> None:
@@ -219,7 +219,8 @@ def test_stable_baselines_own_evaluation_runs_it_unchanged() -> None:
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.evaluation import evaluate_policy
 
-    policy = with_mu(fresh(env=probes.Repeat), 60.0)
+    # SB3 says that a state is a tuple; it only passes it on, so a dictionary does as well
+    policy: Any = with_mu(fresh(env=probes.Repeat), 60.0)
     rewards, lengths = evaluate_policy(
         policy,
         make_vec_env(probes.Repeat, 3),

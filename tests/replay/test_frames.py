@@ -28,14 +28,15 @@ ACTIONS = Discrete(18)
 class Each:
     """A generator whose draw is everything there is, once."""
 
-    def integers(self, low, high, shape):
+    def integers(self, low: int, high: int, shape: tuple[int, ...]) -> np.ndarray:
         assert (low, (high,)) == (0, shape)
         return np.arange(high)
 
 
 def everything(replay: FrameReplay) -> Transition:
     words = np.full((len(replay), replay.width), -1, np.int32)
-    replay.sample(Each(), (len(replay),), words)
+    every: Any = Each()
+    replay.sample(every, (len(replay),), words)
     return Transition(*map(np.asarray, replay.unpack(words)))
 
 
@@ -97,7 +98,7 @@ class Game:
         return batch._replace(**bytes_of), np.array(ended, int)
 
 
-def fill(replay, game, steps):
+def fill(replay: FrameReplay, game: Game, steps: int) -> None:
     for _ in range(steps):
         replay.add(*game.step())
 
@@ -105,10 +106,11 @@ def fill(replay, game, steps):
 class Naive:
     """The last transitions as they came, with the numbers of the frames they were stored under."""
 
-    def __init__(self, replay):
-        self.replay, self.kept = replay, deque(maxlen=replay.capacity)
+    def __init__(self, replay: FrameReplay) -> None:
+        self.replay = replay
+        self.kept: deque[Any] = deque(maxlen=replay.capacity)
 
-    def add(self, batch, who):
+    def add(self, batch: Transition, who: np.ndarray) -> None:
         """Row by row, so that a frame's place says its number."""
         frames, rows = self.replay._ring.frames, self.replay._ring.rows
         for i in range(len(who)):
@@ -184,7 +186,7 @@ def test_a_batch_is_stored_like_its_rows_one_by_one() -> None:
         np.testing.assert_array_equal(array, many.state()[name], err_msg=name)
 
 
-def distinct(start: int, length: int, image) -> np.ndarray:
+def distinct(start: int, length: int, image: tuple[int, int, int]) -> np.ndarray:
     """Stacks of an episode whose frames all differ, the first of them repeated at its start."""
     frames = np.arange(start, start + length + 1, dtype=np.uint32)
     pictures = np.zeros((length + 1, image[1] * image[2]), np.uint8)
@@ -297,7 +299,7 @@ def test_compiled_code_reads_bytes_and_numbers() -> None:
     assert got.obs.shape == got.next_obs.shape == (1, 2, 60)
 
 
-def saved(replay, run: Path):
+def saved(replay: FrameReplay, run: Path) -> Any:
     checkpoints = Checkpoints(run)
     checkpoints.save("1", {"x": np.zeros(1)}, replay.state(), {"added": replay.added})
     return checkpoints.load()
@@ -320,7 +322,7 @@ def test_restored_replay_goes_on_like_the_first(tmp_path: Path, steps: int, mapp
             words = [np.zeros((4, one.width), np.int32) for _ in range(2)]
             for replay, out in zip((one, two), words, strict=True):
                 replay.sample(np.random.default_rng(7), (4,), out)
-            np.testing.assert_array_equal(*words)
+            np.testing.assert_array_equal(words[0], words[1])
         one.add(*game.step())
         two.add(*hers.step())
     assert len(one) < 200  # frames went before transitions did
@@ -466,7 +468,7 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(InputError, match=r"0 transitions .* at least 1"):
         FrameReplay(0, ATARI, ACTIONS)
     with pytest.raises(InputError, match=r"images \(84, 84\)"):
-        FrameReplay(10, (84, 84), ACTIONS)
+        FrameReplay(10, (84, 84), ACTIONS)  # type: ignore[arg-type]
     replay, obs = FrameReplay(10, (3, 5, 4), ACTIONS), np.zeros((2, 60), np.uint8)
     row = Transition(obs, [0, 0], [0, 0], [0, 0], [1, 1], obs)
     with pytest.raises(InputError, match=r"float32\[2, 60\]: .* takes uint8\[2, 60\]"):

@@ -22,7 +22,8 @@ def batch(start: int, n: int, obs_dim: int = 3) -> Transition:
 @settings(max_examples=60, deadline=None)  # the first call compiles
 @given(st.integers(1, 20), st.lists(st.integers(0, 20), max_size=12), st.integers(0, 2**32 - 1))
 def test_ring_keeps_the_newest_transitions_whole(capacity: Any, sizes: Any, seed: int) -> None:
-    replay, model, start = TransitionReplay(capacity, 3, ACTIONS), deque(maxlen=capacity), 0
+    replay, start = TransitionReplay(capacity, 3, ACTIONS), 0
+    model: deque[Any] = deque(maxlen=capacity)
     for n in sizes:
         n = min(n, capacity)
         replay.add(batch(start, n))

@@ -5,6 +5,5 @@ import gymnasium as gym
 from tests.support.pixel_game import Catch
 from tests.support.probes import Repeat, Wage
 
-gym.register("Repeat-v0", entry_point=Repeat)
-gym.register("Wage-v0", entry_point=Wage)
-gym.register("Catch-v0", entry_point=Catch)
+for env in (Repeat, Wage, Catch):
+    gym.register(f"{env.__name__}-v0", entry_point=f"{env.__module__}:{env.__name__}")

@@ -12,8 +12,8 @@ from tensorboardX.proto.event_pb2 import Event
 
 from policy_inertia import InputError, Policy, train
 from policy_inertia.settings import RunConfig, settings
+from policy_inertia.training.loggers import read_metrics
 from policy_inertia.training.loop import run
-from policy_inertia.training.run_folder import read_metrics
 from tests.support import probes
 from tests.support.runs import SHORT, contents
 
@@ -132,12 +132,12 @@ def test_finished_run_is_not_run_again_and_can_be_made_longer(tmp_path: Path) ->
 
 def test_env_that_cannot_be_restored_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
     config = settings("sac", "Lottery", **SHORT, checkpoint_seconds=0)
-    said = []
-    run(config, tmp_path / "r", probes.Lottery, warn=said.append)
-    assert not said
+    warnings: list[str] = []
+    run(config, tmp_path / "r", probes.Lottery, warn=warnings.append)
+    assert not warnings
     longer = settings("sac", "Lottery", **{**SHORT, "steps": 2_500}, checkpoint_seconds=0)
-    run(longer, tmp_path / "r", probes.Lottery, resume=True, warn=said.append)
-    assert "did not come back" in said[0]
+    run(longer, tmp_path / "r", probes.Lottery, resume=True, warn=warnings.append)
+    assert "did not come back" in warnings[0]
     assert json.loads((tmp_path / "r" / "result.json").read_text())["step"] == 2_504
 
 
@@ -146,9 +146,9 @@ def test_other_versions_are_said_when_a_run_goes_on(tmp_path: Path) -> None:
     run(config, tmp_path / "r")
     path = tmp_path / "r" / "run.json"
     path.write_text(path.read_text().replace(f'"jax": "{jax.__version__}"', '"jax": "0.0.1"'))
-    said = []
-    run(config, tmp_path / "r", resume=True, warn=said.append)
-    assert f"jax 0.0.1 -> {jax.__version__}" in said[0]
+    warnings: list[str] = []
+    run(config, tmp_path / "r", resume=True, warn=warnings.append)
+    assert f"jax 0.0.1 -> {jax.__version__}" in warnings[0]
 
 
 @pytest.mark.parametrize("where", ["reward", "observation"])

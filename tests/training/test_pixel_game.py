@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -7,11 +9,14 @@ from policy_inertia.envs.vector import Envs, episode_seed
 from tests.support.pixel_game import BALL, FALL, FLOOR, MOVE, PADDLE, SIZE, Catch
 
 
-def play(choose, seed: int, env: Catch | None = None):
+def play(
+    choose: Callable[[Catch, int], int], seed: int, env: Catch | None = None
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Observations, rewards and what was caught in one episode."""
     env = env or Catch()
     obs, _ = env.reset(seed=seed)
-    seen, paid, caught, done = [obs], [], 0, False
+    seen, caught, done = [obs], 0, False
+    paid: list[float] = []
     while not done:
         obs, reward, done, truncated, info = env.step(choose(env, len(paid)))
         assert not truncated

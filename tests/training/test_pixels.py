@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from policy_inertia import InputError, Policy, evaluate, export, train
-from policy_inertia.algorithms.nested import NestedConfig
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.methods import METHODS
 from policy_inertia.settings import settings
@@ -17,15 +16,21 @@ from policy_inertia.training.session import Session
 from tests.support.pixel_game import Catch
 from tests.support.runs import contents
 
-SHORT = {"steps": 48, "envs": 4, "batch_size": 4, "buffer_size": 60, "learning_starts": 16}
-SHORT |= {"eval_every": 24, "eval_episodes": 2, "final_episodes": 2, "calibration_episodes": 2}
+SHORT: dict[str, Any] = {"steps": 48, "envs": 4, "batch_size": 4, "buffer_size": 60}
+SHORT |= {
+    "learning_starts": 16,
+    "eval_every": 24,
+    "eval_episodes": 2,
+    "final_episodes": 2,
+    "calibration_episodes": 2,
+}
 SHORT |= {"checkpoint_seconds": 0.0}
 
 
-def small(method: str) -> dict:
+def small(method: str) -> dict[str, Any]:
     """A narrow network behind the convolutions, and few updates."""
     own = {"hidden": (8,), "train_interval": 8}
-    nested = isinstance(METHODS[method].config, NestedConfig)
+    nested = METHODS[method].config.traits.nested
     return {**SHORT, **own, **({"core": own} if nested else {})}
 
 
@@ -64,8 +69,8 @@ def test_stopped_run_ends_bit_for_bit_like_one_that_was_not(method: str, tmp_pat
 
 def test_frames_in_a_file_change_nothing(tmp_path: Path) -> None:
     train("dqn", Catch, tmp_path / "memory", **small("dqn"))
-    frames = {"memory_map": str(tmp_path / "frames")}
-    train("dqn", Catch, tmp_path / "file", **small("dqn"), **frames)
+    frames = str(tmp_path / "frames")
+    train("dqn", Catch, tmp_path / "file", memory_map=frames, **small("dqn"))
     assert contents(tmp_path / "memory") == contents(tmp_path / "file")
 
 
@@ -131,7 +136,7 @@ def test_papers_column_for_atari() -> None:
     assert (core["temperature"], core["target_rate"], core["train_interval"]) == (0.1, 0.005, 4)
     assert (outer["pic_learning_rate"], outer["temperature"]) == (3e-3, 1e-4)
     assert (outer["target_rate"], outer["train_interval"], outer["hidden"]) == (0.005, 4, (512,))
-    dqn = settings("dqn", "ALE/Breakout-v5").config
+    dqn: Any = settings("dqn", "ALE/Breakout-v5").config
     assert (dqn.hidden, dqn.train_interval, dqn.target_period) == ((512,), 4, 10_000)
     assert (dqn.epsilon_decay, dqn.epsilon_final) == (5e-6, 0.1)
 
@@ -140,7 +145,7 @@ def test_papers_column_for_atari() -> None:
 
 _LEARNER = {"hidden": (64,), "learning_rate": 5e-4, "target_rate": 0.02, "train_interval": 2}
 _SAC = {**_LEARNER, "temperature": 0.02, "at_once": True}
-LEARNING = {
+LEARNING: dict[str, dict[str, Any]] = {
     "dqn": {
         **{k: v for k, v in _LEARNER.items() if k != "target_rate"},
         "learning_rate": 1e-3,

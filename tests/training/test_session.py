@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from policy_inertia import Policy, evaluate
+from policy_inertia.envs.making import EnvLike
 from policy_inertia.settings import settings
 from policy_inertia.training.session import Session
 from tests.support import probes
@@ -14,7 +15,7 @@ FAST = {"learning_rate": 3e-3, "target_rate": 0.05}
 NESTED = {**FAST, "pic_learning_rate": 3e-3, "core": FAST}
 
 
-def learn(method: str, env, steps: int, **changes) -> Policy:
+def learn(method: str, env: EnvLike, steps: int, **changes: Any) -> Policy:
     session = Session(settings(method, "probe", learning_starts=200, **changes), env)
     while session.step < steps:
         session.advance()

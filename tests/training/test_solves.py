@@ -1,6 +1,7 @@
 """Minutes of training: do the methods solve a task at all? `make test-slow` runs it."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def test_dqn_sac_and_nsac_solve_cartpole(tmp_path: Path) -> None:
 
 QBERT = "policy_inertia/Qbert-v0"
 # few steps, so: an update at each of them, clipped rewards, lives as episodes, a near horizon
-HURRIED = {
+HURRIED: dict[str, Any] = {
     "steps": 24_000,
     "envs": 16,
     "batch_size": 32,
@@ -56,10 +57,10 @@ HURRIED = {
 class Chance:
     """Any action, whatever is seen."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.rng = np.random.default_rng(0)
 
-    def predict(self, observation, *_, **__):
+    def predict(self, observation: Any, *_: Any, **__: Any) -> tuple[np.ndarray, None]:
         return self.rng.integers(0, 6, len(observation)), None
 
 

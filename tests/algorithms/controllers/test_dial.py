@@ -17,6 +17,7 @@ from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.policy import Policy
 from policy_inertia.settings import settings
 from policy_inertia.training.session import Session
+from policy_inertia.types import Transition
 from tests.algorithms.test_nested import DUE, SPEC, in_float64, minibatch
 from tests.support import lights
 
@@ -95,7 +96,7 @@ def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(
     state = algorithm.init(np.random.default_rng(1))
     update = jax.jit(algorithm.update)
     inner = core.build(SPEC)
-    before = []
+    before: list[Transition] = []
     for i in range(4):
         batch = minibatch(32, seed=i)
         batch = batch._replace(reward=batch.reward + (3 if i < 2 else -2))
@@ -115,8 +116,8 @@ def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(
 
 def test_refund_is_paid_as_far_as_steps_earn_anything() -> None:
     """A reward at the end alone, one at each step, steps that cost, and before any reward."""
-    typical = np.float32([0.0, 0.8, -1.0, 0.0])
-    found = prices.earning(typical, np.float32([5.0, 1.0, 1.0, 0.0]))
+    typical = np.array([0.0, 0.8, -1.0, 0.0], np.float32)
+    found = prices.earning(typical, np.array([5.0, 1.0, 1.0, 0.0], np.float32))
     np.testing.assert_allclose(found, [0, 0.8, 0, 0], atol=1e-7)
 
 
@@ -136,7 +137,7 @@ def test_typical_reward_tells_arriving_from_staying_alive(task: str, low: float,
 def test_gate_begins_as_its_core_or_with_what_its_critics_call_best() -> None:
     batch = minibatch(64)
     none = np.full(64, -1)
-    algorithm = GateConfig(CORES[1]).build(SPEC)
+    algorithm: Any = GateConfig(CORES[1]).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     params = at_price(algorithm, params, 2.0, 1.0)
     found = algorithm.apply(params, batch.obs, none)
@@ -186,7 +187,7 @@ def test_dial_at_price_zero_learns_what_the_unpriced_outer_half_learns(
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("kind", [GateConfig, DialConfig])
 def test_host_and_device_act_alike_at_every_price(core: Any, kind: Any) -> None:
-    algorithm = kind(core).build(SPEC)
+    algorithm: Any = kind(core).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     batch = minibatch(64)
     price = np.linspace(0, 2, 64, dtype=np.float32)
@@ -211,7 +212,7 @@ def test_core_of_a_dial_is_the_one_that_its_seed_gives_alone(core: Any) -> None:
 
 
 def test_training_gives_each_episode_a_price_and_some_to_the_core_alone() -> None:
-    algorithm = DialConfig(CORES[0], core_share=0.25, noise=0.1).build(SPEC)
+    algorithm: Any = DialConfig(CORES[0], core_share=0.25, noise=0.1).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     params = jax.tree.map(np.asarray, at_price(algorithm, params, 2.0, np.zeros(8)))
     batch = minibatch(8)
@@ -243,7 +244,8 @@ def test_settings_that_make_no_sense_are_refused(setting: dict[str, Any], says: 
 
 def test_preset_of_a_base_class_holds_for_every_priced_controller() -> None:
     for method in ("dial-dqn", "gate-sac"):
-        assert settings(method, "CartPole-v1").config.target_rate == 0.02
+        config: Any = settings(method, "CartPole-v1").config
+        assert config.target_rate == 0.02
 
 
 PRICES = (0.0, 0.3, 0.6, 1.0, 3.0)  # at 0.8 and 2 single seeds lose 4 to 6%

@@ -61,7 +61,7 @@ def test_charges_by_hand() -> None:
 def test_every_action_but_the_last_costs_the_price() -> None:
     u = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], np.float32)
     q = prices.net(u, 0.5, one_hot(np.array([1, -1]), 3, np))
-    np.testing.assert_allclose(q - [[0.5], [0]], [[0.5, 2.0, 2.5], [1, 2, 3]])
+    np.testing.assert_allclose(q - [[0.5], [0]], [[0.5, 2.0, 2.5], [1.0, 2.0, 3.0]])
 
 
 def test_best_action_after_its_price_is_hysteresis_with_that_threshold() -> None:
@@ -74,7 +74,8 @@ def test_best_action_after_its_price_is_hysteresis_with_that_threshold() -> None
 
 def test_gate_by_hand() -> None:
     q = np.array([[1.0, 2, 3], [1, 2, 3], [2, 2, 1], [1, 2, 3], [4, 2, 3]], np.float32)
-    core = np.log([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [1, 1, 8]])
+    pi = [[0.8, 0.1, 0.1], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
+    core = np.log(pi)
     previous = np.array([1, 1, 1, -1, 1])
     mu, action = losses.gate(q, core, previous, np)
     # worse than repeating; better; as good, so repeated; no previous; the core's, not the best

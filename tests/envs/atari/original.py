@@ -1,5 +1,7 @@
 """The same games as Gymnasium makes them: ale-py's single env, preprocessed and stacked by it."""
 
+from typing import Any
+
 import gymnasium as gym
 from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 
@@ -11,15 +13,14 @@ class Idle(gym.Wrapper):
 
     frames = 0
 
-    def reset(self, **kwargs):
-        told = self.env.reset(**kwargs)
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(**kwargs)
         for _ in range(self.frames):
             obs, _, _, _, info = self.env.step(0)
-            told = obs, info
-        return told
+        return obs, info
 
 
-def make(game: str, frameskip: int = 4, stack: int = 4, **kwargs) -> tuple[gym.Env, Idle]:
+def make(game: str, frameskip: int = 4, stack: int = 4, **kwargs: Any) -> tuple[gym.Env, Idle]:
     """`game` as ALE spells it, not sticky unless asked; and where to say how many idle frames."""
     library()  # its import registers ALE/...
     options = {"frameskip": 1, "repeat_action_probability": 0.0} | kwargs

@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from policy_inertia.envs.atari import GameEnv, GameVectorEnv
 from policy_inertia.envs.making import make_env, make_vector
+from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import Envs, episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.recording import record
@@ -16,11 +17,16 @@ from policy_inertia.evaluation.recording import record
 QBERT = "policy_inertia/Qbert-v0"
 
 
-def envs_of(n: int, name: str = QBERT, **kwargs) -> Envs:
+def envs_of(n: int, name: str = QBERT, **kwargs: Any) -> Envs:
     return Envs(name, n, lambda i, k: episode_seed(0, i, k), kwargs)
 
 
-def drive(envs: Envs, steps: int, seed: int = 0):
+def games(env: str, n: int, kwargs: dict[str, Any] | None = None) -> tuple[Any, Spaces]:
+    """A batch of games, whose `reset` takes a seed for each env."""
+    return make_vector(env, n, kwargs)
+
+
+def drive(envs: Envs, steps: int, seed: int = 0) -> list[Any]:
     """Random actions, of env i whatever the number of envs; what all steps gave."""
     rng = np.random.default_rng(seed)
     actions = rng.integers(0, envs.spaces.discrete.n, (steps, 8))
@@ -33,7 +39,7 @@ def test_gymnasiums_checker_has_nothing_to_say() -> None:
 
 def test_batches_are_ours_in_one_thread_and_leave_resets_to_the_caller() -> None:
     before = threading.active_count(), dict(VectorEnv.metadata)
-    vector, spaces = make_vector(QBERT, 3)
+    vector, spaces = games(QBERT, 3)
     assert isinstance(vector.unwrapped, GameVectorEnv)
     assert vector.metadata["autoreset_mode"] == AutoresetMode.DISABLED
     assert (threading.active_count(), VectorEnv.metadata) == before
@@ -48,7 +54,7 @@ def test_batches_are_ours_in_one_thread_and_leave_resets_to_the_caller() -> None
 
 
 def test_only_the_masked_envs_are_reset_and_the_others_stay_as_they_are() -> None:
-    vector, _ = make_vector(QBERT, 3)
+    vector, _ = games(QBERT, 3)
     first, _ = vector.reset(seed=[5, 6, 7])
     for _ in range(20):
         last, *_ = vector.step([1, 2, 3])
@@ -110,7 +116,7 @@ def test_envs_come_back_bit_for_bit(steps: int, options: dict[str, Any]) -> None
 @pytest.mark.parametrize("options", [{}, {"episodic_life": True}, {"max_episode_steps": 150}])
 def test_a_single_env_is_a_batch_of_one(options: dict[str, Any]) -> None:
     single = make_env(QBERT, options)
-    vector, _ = make_vector(QBERT, 2, options)
+    vector, _ = games(QBERT, 2, options)
     seen, _ = vector.reset(seed=[1, 2])
     obs, _ = single.reset(seed=2)
     rng, seed, ended = np.random.default_rng(0), 2, 0
@@ -150,7 +156,7 @@ def test_a_lost_life_ends_an_episode_and_the_next_goes_on_in_the_same_game() -> 
         assert (reward, info["lives"], truncated) == (paid, after["lives"], False)
         assert ended == (over or after["lives"] < before["lives"])
         assert info["goes_on"] == (ended and not over)
-        total, before = total + paid, after
+        total, before = total + float(paid), after
         if ended and not over:
             ends.append(after["lives"])
             with pytest.raises(gym.error.ResetNeeded):
@@ -189,7 +195,7 @@ def test_envs_give_each_life_its_own_episode() -> None:
 
 
 def test_max_episode_steps_truncates_batches_too() -> None:
-    vector, _ = make_vector(QBERT, 2, {"max_episode_steps": 5})
+    vector, _ = games(QBERT, 2, {"max_episode_steps": 5})
     vector.reset(seed=0)
     ends = [vector.step([0, 0])[3].tolist() for _ in range(5)]
     assert ends == [[False, False]] * 4 + [[True, True]]
@@ -212,7 +218,7 @@ def test_a_game_begins_with_up_to_29_idle_frames() -> None:
 
 
 def test_steps_that_cannot_be_are_refused() -> None:
-    vector, _ = make_vector(QBERT, 2)
+    vector, _ = games(QBERT, 2)
     with pytest.raises(gym.error.ResetNeeded, match="env 0 must be reset"):
         vector.step([0, 0])
     with pytest.raises(InputError, match="first reset must be of all 2"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from policy_inertia import TASKS, settings
-from policy_inertia.envs.atari import PAPER, GameEnv, games, roms
+from policy_inertia.envs.atari import PAPER, GameEnv, GameVectorEnv, games, roms
 from policy_inertia.envs.making import make_env, make_vector
 from policy_inertia.errors import InputError
 
@@ -42,6 +42,7 @@ def test_an_id_of_ales_is_its_game_with_its_sticky_actions() -> None:
         "repeat_action_probability": 0.0,
     }
     batch, spaces = make_vector("ALE/Jamesbond-v5", 2)
+    assert isinstance(batch.unwrapped, GameVectorEnv)
     assert batch.unwrapped.options.repeat_action_probability == 0.25
     assert spaces.obs_shape == (4, 84, 84)
 
