@@ -16,12 +16,12 @@ SEEDS = 5
 @pytest.mark.timeout(3600)
 def test_dqn_sac_and_nsac_solve_cartpole(tmp_path: Path) -> None:
     """Gymnasium calls 475 of 500 solved; the gate is the lower end of an interval over seeds."""
-    found = compare(["dqn", "sac", "nsac"], "CartPole-v1", SEEDS, tmp_path / "c", steps=100_000)
-    assert not found.failed
-    for series in found.experiments[0].series:
+    results = compare(["dqn", "sac", "nsac"], "CartPole-v1", SEEDS, tmp_path / "c", steps=100_000)
+    assert not results.failed
+    for line in results.experiments[0].lines:
         returns = [
             evaluate(
-                Policy.load(series.folders[seed] / "best.safetensors"),
+                Policy.load(line.folders[seed] / "best.safetensors"),
                 "CartPole-v1",
                 50,
                 seed=1_000 + seed,
@@ -69,9 +69,9 @@ class Chance:
 def test_dqn_is_better_than_chance_on_qbert_after_a_short_run(tmp_path: Path) -> None:
     """Whole games and raw scores; an hour on one core. Over seeds, and over games for chance."""
     pytest.importorskip("ale_py")
-    found = compare(["dqn"], QBERT, SEEDS, tmp_path / "q", **HURRIED)
-    assert not found.failed
-    (series,) = found.experiments[0].series
+    results = compare(["dqn"], QBERT, SEEDS, tmp_path / "q", **HURRIED)
+    assert not results.failed
+    (line,) = results.experiments[0].lines
     scores = [
         evaluate(
             Policy.load(folder / "best.safetensors"),
@@ -80,7 +80,7 @@ def test_dqn_is_better_than_chance_on_qbert_after_a_short_run(tmp_path: Path) ->
             seed=1_000 + seed,
             deterministic=True,
         ).summary()["return"]
-        for seed, folder in enumerate(series.folders)
+        for seed, folder in enumerate(line.folders)
     ]
     print(scores)
     chance = [e.return_ for e in evaluate(Chance(), QBERT, 200, seed=1).episodes]

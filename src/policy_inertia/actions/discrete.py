@@ -26,7 +26,7 @@ class Discrete:
     dtype: ClassVar[np.dtype] = np.dtype(np.int32)
 
     @classmethod
-    def from_gym(cls, space: gym.Space) -> Discrete | None:
+    def from_gym(cls, space: gym.Space[Any]) -> Discrete | None:
         """The same space as Gymnasium describes it; None for another kind of space."""
         if not isinstance(space, gym.spaces.Discrete):
             return None

@@ -13,7 +13,7 @@ from policy_inertia.errors import InputError
 KINDS: tuple[type[Discrete], ...] = (Discrete,)
 
 
-def from_gym(space: gym.Space, env: str) -> ActionSpace:
+def from_gym(space: gym.Space[Any], env: str) -> ActionSpace:
     """The action space of an env; `env` names it in the error.
 
     Raises:

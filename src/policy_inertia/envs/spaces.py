@@ -33,7 +33,7 @@ class Spaces:
     """Observations are images of bytes: stored as bytes, and seen through convolutions."""
 
     @classmethod
-    def of(cls, observation_space: gym.Space, action_space: gym.Space, name: str) -> Spaces:
+    def of(cls, observation_space: gym.Space[Any], action_space: gym.Space[Any], name: str) -> Spaces:
         """Read the spaces of a single env.
 
         Args:

@@ -121,7 +121,8 @@ class FrameReplay:
     def __init__(
         self, capacity: int, image: Image, actions: ActionSpace, memory_map: Path | None = None
     ) -> None:
-        if capacity < 1 or len(image) != 3 or min(image) < 1:
+        shape: tuple[int, ...] = image  # callers without a type checker may give any
+        if capacity < 1 or len(shape) != 3 or min(shape) < 1:
             raise InputError(
                 f"a replay buffer of {capacity} transitions of images {tuple(image)}: expected at "
                 "least 1, of images (frames, height, width)"
