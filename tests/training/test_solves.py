@@ -29,7 +29,7 @@ def test_dqn_sac_and_nsac_solve_cartpole(tmp_path: Path) -> None:
             ).summary()["return"]
             for seed in range(SEEDS)
         ]
-        assert interval(series.label, returns)[0] >= 475
+        assert interval(line.label, returns)[0] >= 475
 
 
 QBERT = "policy_inertia/Qbert-v0"

@@ -33,7 +33,9 @@ class Spaces:
     """Observations are images of bytes: stored as bytes, and seen through convolutions."""
 
     @classmethod
-    def of(cls, observation_space: gym.Space[Any], action_space: gym.Space[Any], name: str) -> Spaces:
+    def of(
+        cls, observation_space: gym.Space[Any], action_space: gym.Space[Any], name: str
+    ) -> Spaces:
         """Read the spaces of a single env.
 
         Args:
