@@ -1,4 +1,3 @@
-import inspect
 import re
 from pathlib import Path
 
@@ -41,11 +40,3 @@ def test_shared_flag_has_one_help_text(flag: str, run: Run) -> None:
             texts[name] = text[1]
     assert len(texts) >= 2
     assert len(set(texts.values())) == 1, texts
-
-
-def test_commands_read_flags_and_leave_the_imports_to_their_functions() -> None:
-    for command in COMMANDS.values():
-        module = inspect.getsource(inspect.getmodule(command) or command)
-        top = [line for line in module.splitlines() if line.startswith("from policy_inertia")]
-        allowed = ("policy_inertia.cli.", "policy_inertia.errors")
-        assert all(line.split()[1].startswith(allowed) for line in top), command

@@ -46,13 +46,12 @@ class Evaluate(Command):
 
     def run(self) -> None:
         from policy_inertia.calibration.sweep import calibrate
-        from policy_inertia.envs import highway
         from policy_inertia.evaluation.evaluate import evaluate
         from policy_inertia.evaluation.variants import variants
 
         policy = self.source.load()
         env_id, kwargs = self.source.environment(policy)
-        env: Any = highway.on_original(env_id) if self.simulator == "highway-env" else env_id
+        env = self._simulated(env_id)
         if self.budget and policy.calibration is None:
             policy = calibrate(policy, env, env_kwargs=kwargs)
         figures = {
@@ -66,3 +65,11 @@ class Evaluate(Command):
             return
         place = env_id if env is env_id else f"{env_id} ({self.simulator})"
         show_figures(f"{policy.method} on {place}, {self.episodes} episodes", figures)
+
+    def _simulated(self, env: str) -> Any:
+        """The env, or a function that makes it in highway-env."""
+        if self.simulator == "policy-inertia":
+            return env
+        from policy_inertia.envs import highway  # compiles: only for those who ask for it
+
+        return highway.on_original(env)

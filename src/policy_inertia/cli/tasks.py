@@ -9,6 +9,8 @@ from rich.table import Column, Table
 
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.view import out
+from policy_inertia.envs.registry import TASKS
+from policy_inertia.presets import preset_of
 
 OTHERS = """
 Every other Atari game works by its name, such as policy_inertia/Breakout-v0, or with sticky
@@ -28,9 +30,6 @@ class Tasks(Command):
     example: ClassVar[str] = "policy-inertia tasks"
 
     def run(self) -> None:
-        from policy_inertia.envs.registry import TASKS
-        from policy_inertia.presets import preset_of
-
         task_id = Column("task", no_wrap=True)  # readers copy it
         table = Table(task_id, "what it is", "settings that differ from the paper's", box=None)
         for name, task in TASKS.items():
