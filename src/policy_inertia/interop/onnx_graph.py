@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from policy_inertia.errors import InputError
 from policy_inertia.networks.layers import (
     Activation,
     ChannelsFirst,
@@ -24,7 +25,18 @@ from policy_inertia.networks.layers import (
 )
 
 OPSET, IR_VERSION = 13, 7
-FLOAT = 1  # TensorProto.FLOAT
+
+
+def import_onnx() -> Any:
+    """The module onnx, which is an optional dependency."""
+    try:
+        import onnx
+        import onnx.numpy_helper
+    except ImportError:
+        raise InputError(
+            "writing an ONNX file needs onnx: pip install policy-inertia[onnx]"
+        ) from None
+    return onnx
 
 
 @dataclass
@@ -35,26 +47,30 @@ class GraphBuilder:
     names of inputs or results.
     """
 
+    onnx: Any = field(default_factory=import_onnx)
     nodes: list[Any] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
 
     def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
         """Add one node; `output` names its result, if the name matters."""
-        from onnx import helper
-
         output = output or f"{operator.lower()}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
+        node = self.onnx.helper.make_node(operator, list(inputs), [output], **attributes)
+        self.nodes.append(node)
         return output
 
     def constant(self, value: Any, dtype: Any = np.float32, name: str | None = None) -> str:
         """Add an array of numbers."""
-        from onnx import numpy_helper
-
         name = name or f"constant_{len(self.constants)}"
         array = np.ascontiguousarray(np.asarray(value, dtype))
         array = array.reshape(np.shape(value))  # ascontiguousarray gives a scalar an axis
-        self.constants.append(numpy_helper.from_array(array, name))
+        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
+
+    def tensor(self, name: str, dtype: Any, shape: list[Any]) -> Any:
+        """The description of an input or output; axes are numbers or names."""
+        helper = self.onnx.helper
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return helper.make_tensor_value_info(name, kind, shape)
 
     def integers(self, values: Any) -> str:
         """Add an array of integers; a range stands for the list of its numbers."""
@@ -102,7 +118,7 @@ class GraphBuilder:
         return self.add(name, x)  # Tanh and Sigmoid have the same name in ONNX
 
     def as_float(self, x: str) -> str:
-        return self.add("Cast", x, to=FLOAT)
+        return self.add("Cast", x, to=self.onnx.TensorProto.FLOAT)
 
     def column(self, x: str) -> str:
         """(B,) -> (B, 1)."""

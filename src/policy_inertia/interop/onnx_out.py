@@ -188,65 +188,51 @@ def nearly_tied(scores: np.ndarray) -> np.ndarray:
 
 def serialise(policy: PolicyDescription) -> tuple[bytes, int]:
     """The policy as the bytes of an ONNX file, and the number of its nodes."""
-    try:
-        import onnx
-        from onnx import helper
-    except ImportError:
-        raise InputError("writing an ONNX file needs onnx: pip install policy-inertia[onnx]") from (
-            None
-        )
     graph = GraphBuilder()
+    helper = graph.onnx.helper
     example = np.zeros((1, *policy.spaces.obs_shape), np.float32)
     choices = policy.core_output(example).shape[1]
     for name, result in add_policy(graph, policy, choices).items():
         graph.add("Identity", result, output=name)
     model = helper.make_model(
         helper.make_graph(
-            graph.nodes, "policy", _inputs(policy), _outputs(policy), graph.constants
+            graph.nodes, "policy", _inputs(graph, policy), _outputs(graph, policy), graph.constants
         ),
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
         producer_name="policy-inertia",
         producer_version=versions()["policy-inertia"],
     )
-    helper.set_model_props(model, _metadata(policy, onnx.__version__))
-    onnx.checker.check_model(model)
+    helper.set_model_props(model, _metadata(policy, graph.onnx.__version__))
+    graph.onnx.checker.check_model(model)
     return model.SerializeToString(), len(graph.nodes)
 
 
-def _inputs(policy: PolicyDescription) -> list[Any]:
+def _inputs(graph: GraphBuilder, policy: PolicyDescription) -> list[Any]:
     """The inputs of the graph: the observation, the policy's memory, and a dial's price."""
     obs_type = np.int64 if policy.spaces.n_states is not None else np.float32
-    inputs = [_tensor(OBSERVATION, obs_type, ["batch", *policy.spaces.obs_shape])]
+    inputs = [graph.tensor(OBSERVATION, obs_type, ["batch", *policy.spaces.obs_shape])]
     for field in policy.memory.fields:
         example = field.initial(1)
-        inputs.append(_tensor(field.name, example.dtype, ["batch", *example.shape[1:]]))
+        inputs.append(graph.tensor(field.name, example.dtype, ["batch", *example.shape[1:]]))
     if policy.controller is not None and policy.controller.has_dial:
-        inputs.append(_tensor(PRICE, np.float32, ["prices"]))
+        inputs.append(graph.tensor(PRICE, np.float32, ["prices"]))
     return inputs
 
 
-def _outputs(policy: PolicyDescription) -> list[Any]:
+def _outputs(graph: GraphBuilder, policy: PolicyDescription) -> list[Any]:
     """The outputs of the graph; the action is the new value of the previous action."""
     outputs = [
-        _tensor("action", np.int64, ["batch"]),
-        _tensor("probabilities", np.float32, ["batch", policy.spaces.discrete.n]),
-        _tensor("inertia", np.float32, ["batch"]),
+        graph.tensor("action", np.int64, ["batch"]),
+        graph.tensor("probabilities", np.float32, ["batch", policy.spaces.discrete.n]),
+        graph.tensor("inertia", np.float32, ["batch"]),
     ]
     for field in policy.memory.fields:
         if field.name != PREVIOUS_ACTION:
             example = field.initial(1)
             name, shape = f"next_{field.name}", ["batch", *example.shape[1:]]
-            outputs.append(_tensor(name, example.dtype, shape))
+            outputs.append(graph.tensor(name, example.dtype, shape))
     return outputs
-
-
-def _tensor(name: str, dtype: Any, shape: list[Any]) -> Any:
-    from onnx import helper
-
-    return helper.make_tensor_value_info(
-        name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape
-    )
 
 
 def _metadata(policy: PolicyDescription, onnx_version: str) -> dict[str, str]:

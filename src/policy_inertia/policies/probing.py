@@ -110,7 +110,7 @@ def _check_actions(values: np.ndarray, n: int, spaces: Spaces, name: str) -> np.
             f"{name} gave actions of shape {values.shape} for {n} observations: expected ({n},)"
         )
     _refuse_nan(values, name)
-    actions = values.reshape(n).astype(np.int64) - spaces.discrete.first
+    actions = spaces.actions.from_env(values.reshape(n).astype(np.int64))
     if (actions < 0).any() or (actions >= spaces.discrete.n).any():
         last = spaces.discrete.first + spaces.discrete.n - 1
         raise InputError(

@@ -1,1 +1,1 @@
-"""smoothing."""
+"""Make a policy that you have smooth: train a controller around it, or wrap its env."""

@@ -30,6 +30,7 @@ from policy_inertia.metrics.calibration_table import check_budget
 from policy_inertia.metrics.measures import OSCILLATION
 from policy_inertia.policies.cores import Core, load_core
 from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.policy_file import CORE
 from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
 from policy_inertia.settings import RunConfig, settings
@@ -146,14 +147,7 @@ def smooth(
     config = _run_settings(env, steps, mu, warmup, seed, changes)
     options = {"env_kwargs": config.env_kwargs, **(core_options or {})}
     core = _check_core(load_core(core, env, **options), env, config.env_kwargs)
-    bare = Policy(
-        "smooth (core)",
-        core_identity(core),
-        SpacesWithCore.of_core(core),
-        (),
-        task=config.env,
-        env_kwargs=config.test_kwargs,
-    )
+    bare = _bare_policy(core, config)
     # hysteresis compares scores, which a core that gives actions does not have
     others = {} if core.kind == "action" else {"hysteresis": bare}
     folder = Path(out) if out is not None else None
@@ -225,6 +219,18 @@ def _check_core(core: Core, env: EnvLike, env_kwargs: dict[str, Any]) -> Core:
             "it was trained on"
         )
     return core
+
+
+def _bare_policy(core: Core, config: RunConfig) -> Policy:
+    """The core alone, as a policy."""
+    return Policy(
+        f"smooth{CORE}",
+        core_identity(core),
+        SpacesWithCore.of_core(core),
+        (),
+        task=config.env,
+        env_kwargs=config.test_kwargs,
+    )
 
 
 def _train(

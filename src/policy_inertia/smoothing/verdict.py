@@ -60,9 +60,8 @@ class Candidate:
     @property
     def setting(self) -> str:
         """The threshold or the price that the policy is set to; empty for the bare core."""
-        if self.policy.hysteresis is not None:
-            return f"threshold {self.policy.hysteresis:.3g}"
-        return "" if self.policy.price is None else f"price {self.policy.price:.3g}"
+        setting = self.policy.setting
+        return "" if setting is None else f"{self.policy.setting_name} {setting:.3g}"
 
     def to_dict(self) -> dict[str, Any]:
         """Setting, figures and intervals as JSON."""
