@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-Array = Any  # a NumPy or a JAX array: the same functions serve both
-Tree = Any  # a pytree of arrays
+if TYPE_CHECKING:  # JAX takes long to import, and `policy-inertia --help` does not need it
+    import jax
+    import numpy as np
+
+Array: TypeAlias = "np.ndarray | jax.Array"
+"""An array of NumPy or of JAX: many functions serve both."""
+Number: TypeAlias = "float | np.float32 | Array"
+"""One number, or an array of numbers."""
+Tree: TypeAlias = Any
+"""Any pytree of arrays, such as a state or parameters: JAX has no type for them but Any."""
+LayerParams: TypeAlias = "dict[str, Array]"
+"""The weights "w" and biases "b" of one layer of a network."""
 
 
 class Transition(NamedTuple):

@@ -78,7 +78,7 @@ class Categorical(NamedTuple):
     log_pi: Array
 
     def mode(self) -> np.ndarray:
-        return self.log_pi.argmax(1)
+        return np.asarray(self.log_pi.argmax(1))
 
     def sample(self, rng: np.random.Generator) -> np.ndarray:
         """One action for each row; an action of probability 0 is never drawn."""

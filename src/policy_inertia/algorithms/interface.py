@@ -16,7 +16,7 @@ from jax import numpy as jnp
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.actions.space import ActionSpace, select
 from policy_inertia.envs.spec import Spec
-from policy_inertia.types import Array, Transition, Tree
+from policy_inertia.types import Array, Number, Transition, Tree
 
 
 @dataclass(frozen=True)
@@ -214,9 +214,9 @@ class Nested(Algorithm):
 class Dial(Nested):
     """A nested algorithm whose price of switching can be set after training."""
 
-    at: Callable[[Tree, Array], Tree]
+    at: Callable[[Tree, Number], Tree]
     """Set the price: one for all rows, or one for each."""
-    price: Callable[[Tree], Array]
+    price: Callable[[Tree], Number]
     """The price that is set."""
     largest_price: Callable[[Tree], Array]
     """The largest price that was learned."""

@@ -89,7 +89,7 @@ def soft_evaluation(
     network: Network,
     optimiser: optax.GradientTransformation,
     batch: Transition,
-    extra: Array,
+    extra: Array | None,
     next_value: Array,
     rate: float,
     huber: float | None = None,

@@ -14,7 +14,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from policy_inertia.networks.perceptron import one_hot
-from policy_inertia.types import Array
+from policy_inertia.types import Array, Number
 
 LOG_ZERO = -1e4
 """The logarithm of a zero probability: finite, so that no gradient becomes NaN, and so small that
@@ -28,7 +28,7 @@ def chosen(q: Array, action: Array, xp: Any = jnp) -> Array:
     return (q * one_hot(action, q.shape[-1])).sum(-1)
 
 
-def soft_value(log_pi: Array, q: Array, alpha: Array | float) -> Array:
+def soft_value(log_pi: Array, q: Array, alpha: Number) -> Array:
     """V = pi^T [Q - alpha log pi].
 
     Equation (V(theta)) with the core's `log_pi` and `alpha_core`, Equation
@@ -61,7 +61,7 @@ def bellman_residual(q: Array, action: Array, target: Array, huber: float | None
     return loss.mean(-1).sum()
 
 
-def soft_policy_loss(log_pi: Array, q: Array, alpha: Array | float) -> Array:
+def soft_policy_loss(log_pi: Array, q: Array, alpha: Number) -> Array:
     """L = E[pi^T [alpha log pi - Q]], gradients through `log_pi` alone.
 
     Equation (J(phi)) with the core's policy; B's L^pic(psi) with the mixed policy, whose core must

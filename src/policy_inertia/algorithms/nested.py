@@ -196,7 +196,9 @@ def core_outputs(core: Algorithm, state: Tree, batch: Transition) -> CoreOutputs
     )
 
 
-def _when(due: Array, half: Callable[[NestedState], Updated], state: NestedState) -> Updated:
+def _when(
+    due: Array | np.bool, half: Callable[[NestedState], Updated], state: NestedState
+) -> Updated:
     """Run one half if it is due. If it is not, the losses and outputs are NaN."""
     shapes = jax.eval_shape(half, state)
 

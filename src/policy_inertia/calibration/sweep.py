@@ -165,7 +165,7 @@ class _Gaps:
         obs = self.policy.spaces.encode(observation)
         memory = self.policy.memory.at(state, len(obs), episode_start)
         scores = self.policy.acting(obs, memory[PREVIOUS_ACTION]).scores
-        gaps = scores.max(1, keepdims=True) - scores
+        gaps = np.asarray(scores.max(1, keepdims=True) - scores)
         self.gaps.append(gaps[gaps > 0])
         return self.policy.predict(observation, state, episode_start, deterministic)
 

@@ -177,7 +177,7 @@ class _ControllerLog:
             obs = self._policy.spaces.encode(self._spaces.decode(obs))
         acting = self._policy.acting(obs, previous)
         gap = acting.core.probability(previous) - acting.policy.probability(previous)
-        self._computed.append((acting.mu, gap))
+        self._computed.append((np.asarray(acting.mu), gap))
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """mu, and the probability of a switch, mixed policy minus core; one value per step."""

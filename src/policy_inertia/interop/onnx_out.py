@@ -128,7 +128,8 @@ def compare(
     differ = action != their_action
     for ours, theirs in zip(expected.values(), fields, strict=True):
         differ |= ours != theirs
-    near = _ties(policy, description, obs, previous, acting.scores, acting.core.mode())
+    scores = np.asarray(acting.scores)
+    near = _ties(policy, description, obs, previous, scores, acting.core.mode())
     difference = float(gaps[~near].max(initial=0))
     wrong = int((differ & ~near).sum())
     if not difference <= TOLERANCE or wrong:

@@ -86,7 +86,7 @@ def read_policy(
     obs = example_observations(space, 8)
     theirs, ours = as_it_is[1](obs), run(layers, obs)
     if kind == "logits":
-        ours = log_softmax(ours, np)  # torch's distributions store normalised logits
+        ours = np.asarray(log_softmax(ours, np))  # torch's distributions store normalised logits
     if np.allclose(theirs, ours, rtol=1e-4, atol=1e-4):
         return kind, partial(run, layers), layers
     return as_it_is  # somebody replaced a module by hand

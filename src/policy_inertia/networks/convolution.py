@@ -17,7 +17,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from policy_inertia.errors import InputError
-from policy_inertia.types import Array, Tree
+from policy_inertia.types import Array, LayerParams
 
 LAYERS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Filters, kernel size and stride of each layer, from the paper's table."""
@@ -52,7 +52,7 @@ def torso_size(image: tuple[int, int, int]) -> int:
 
 def init_torso(
     rng: np.random.Generator, image: tuple[int, int, int], twins: int | None = None
-) -> Tree:
+) -> list[LayerParams]:
     """Draw weights and biases, uniform in +-1/sqrt(fan_in) as in PyTorch.
 
     Args:
@@ -64,7 +64,8 @@ def init_torso(
         The layers. The rows of `w` run over (row, column, channel) of a patch; in the first layer
         over (block row, block column, channel, row in the block, column in the block).
     """
-    layers, channels = [], image[0]
+    layers: list[LayerParams] = []
+    channels = image[0]
     lead = () if twins is None else (twins,)
     for filters, kernel, _ in LAYERS:
         fan_in = kernel * kernel * channels
@@ -76,7 +77,9 @@ def init_torso(
     return layers
 
 
-def torso(params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any = jnp) -> Array:
+def torso(
+    params: list[LayerParams], pixels: Array, image: tuple[int, int, int], xp: Any = jnp
+) -> Array:
     """Apply the convolutions.
 
     Args:
@@ -105,7 +108,7 @@ def torso(params: Tree, pixels: Array, image: tuple[int, int, int], xp: Any = jn
     return outputs.reshape(*outputs.shape[:-3], batch, outputs.shape[-1])
 
 
-def _torso(layers: Tree, pixels: Array, image: tuple[int, int, int], xp: Any) -> Array:
+def _torso(layers: list[LayerParams], pixels: Array, image: tuple[int, int, int], xp: Any) -> Array:
     """Apply the convolutions to all images at once; the weights are transposed and scaled."""
     kernel, stride = LAYERS[0][1:]
     x = _blocks(pixels.astype(np.uint8).reshape(-1, *image), kernel, stride, xp)
@@ -145,7 +148,7 @@ def _blocks(x: Array, kernel: int, stride: int, xp: Any) -> Array:
     return x.reshape(batch, high, across, -1)
 
 
-def _convolve(x: Array, layer: Tree, kernel: int, stride: int, xp: Any) -> Array:
+def _convolve(x: Array, layer: LayerParams, kernel: int, stride: int, xp: Any) -> Array:
     """Apply one convolution and ReLU: (..., H, W, C) -> (..., H', W', filters).
 
     The weights of twins have a leading axis. A row of a patch is `kernel // stride` neighbouring

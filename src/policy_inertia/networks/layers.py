@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from policy_inertia.networks.convolution import LAYERS
 from policy_inertia.networks.perceptron import one_hot
-from policy_inertia.types import Tree
+from policy_inertia.types import LayerParams
 
 _ZERO = np.float32(0)  # faster than a Python number
 
@@ -125,7 +125,7 @@ class OneHot:
     first: int = 0
 
     def __call__(self, x: Any) -> np.ndarray:
-        return one_hot(np.asarray(x) - self.first, self.n, np)
+        return np.asarray(one_hot(np.asarray(x) - self.first, self.n, np))
 
 
 Layer = Linear | Conv | Activation | Flatten | ChannelsFirst | ChannelsLast | Rescale | OneHot
@@ -139,7 +139,7 @@ def run(layers: Layers, x: Any) -> np.ndarray:
     return x
 
 
-def perceptron(params: Tree) -> Layers:
+def perceptron(params: list[LayerParams]) -> Layers:
     """One of our perceptrons as layers (see `networks.perceptron.mlp`); its input is flat."""
     layers: list[Layer] = []
     for layer in params:
@@ -148,7 +148,7 @@ def perceptron(params: Tree) -> Layers:
     return tuple(layers[:-1])
 
 
-def convolutions(params: Tree) -> Layers:
+def convolutions(params: list[LayerParams]) -> Layers:
     """Our convolutions as layers (see `networks.convolution`); the input is (B, C, H, W) bytes."""
     layers: list[Layer] = [Rescale(np.zeros((), np.float32), np.full((), 255, np.float32))]
     for i, (layer, (filters, kernel, stride)) in enumerate(zip(params, LAYERS, strict=True)):

@@ -15,7 +15,7 @@ from jax import numpy as jnp
 
 from policy_inertia.envs.spec import Spec
 from policy_inertia.networks.convolution import init_torso, torso, torso_size
-from policy_inertia.types import Array, Tree
+from policy_inertia.types import Array, LayerParams, Tree
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def init_mlp(
     sizes: tuple[int, ...],
     twins: int | None = None,
     zero_bias: bool = False,
-) -> Tree:
+) -> list[LayerParams]:
     """Draw the layers of a perceptron, uniform in +-1/sqrt(fan_in) as in PyTorch.
 
     Args:
@@ -98,7 +98,7 @@ def init_mlp(
     Returns:
         The layers, with w (inputs, outputs) and b (1, outputs).
     """
-    layers = []
+    layers: list[LayerParams] = []
     lead = () if twins is None else (twins,)
     for fan_in, fan_out in itertools.pairwise(sizes):
         bound = fan_in**-0.5
@@ -110,7 +110,7 @@ def init_mlp(
     return layers
 
 
-def mlp(params: Tree, x: Array, xp: Any = jnp) -> Array:
+def mlp(params: list[LayerParams], x: Array, xp: Any = jnp) -> Array:
     """Apply a perceptron with ReLU between its layers: (B, i) -> (B, o), or (twins, B, o)."""
     for layer in params[:-1]:
         x = xp.maximum(x @ layer["w"] + layer["b"], 0)

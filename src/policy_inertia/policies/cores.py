@@ -133,7 +133,7 @@ class Core:
             return values
         if self.kind == "probabilities":
             values = np.log(values, out=np.full_like(values, LOG_ZERO), where=values > 0)
-        return log_softmax(values / (self.temperature or 1), np)
+        return np.asarray(log_softmax(values / (self.temperature or 1), np))
 
     def output(self, obs: Array) -> np.ndarray:
         """The checked output of the core itself: actions counted from 0, or (B, A) float32."""

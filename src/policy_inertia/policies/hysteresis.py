@@ -11,9 +11,7 @@ from policy_inertia.policies.memory import PREVIOUS_ACTION, Field, State
 from policy_inertia.types import Array
 
 
-def apply_hysteresis(
-    scores: np.ndarray, prev: np.ndarray, new: np.ndarray, tau: float
-) -> np.ndarray:
+def apply_hysteresis(scores: Array, prev: np.ndarray, new: np.ndarray, tau: float) -> np.ndarray:
     """Replace `new` by `prev` where `new` is better by less than `tau`.
 
     Args:

@@ -22,7 +22,7 @@ from policy_inertia.policies.policy_file import (
     read_policy,
     write_policy,
 )
-from policy_inertia.types import Array, Tree
+from policy_inertia.types import Array, Number, Tree
 
 
 class Policy:
@@ -99,7 +99,7 @@ class Policy:
         """The policy's outputs for a batch of encoded observations."""
         return self.algorithm.apply(self.params, obs, prev_action, np)
 
-    def probabilities(self, observation: Array, prev_action: Array = -1) -> np.ndarray:
+    def probabilities(self, observation: Array, prev_action: Array | int = -1) -> np.ndarray:
         """pi(.|s, a_prev), Equation (mixed_policy); `prev_action` counts from 0, -1 means none.
 
         For a method that also chooses how long to hold, this is the marginal over its actions.
@@ -115,14 +115,15 @@ class Policy:
         pi = self._marginal(acting.core.log_pi)
         return pi[0] if single else pi
 
-    def _marginal(self, log_pi: np.ndarray) -> np.ndarray:
+    def _marginal(self, log_pi: Array) -> np.ndarray:
         """Sum the probabilities of an action over the numbers of steps to hold it."""
         return np.exp(log_pi).reshape(len(log_pi), -1, len(self.repeats)).sum(2)
 
-    def inertia(self, observation: Array, prev_action: Array = -1) -> np.ndarray:
+    def inertia(self, observation: Array, prev_action: Array | int = -1) -> np.ndarray:
         """mu(s, a_prev); 0 without a previous action, and for methods without a controller."""
         acting, single = self._query(observation, prev_action)
-        return acting.mu[0] if single else acting.mu
+        mu = np.asarray(acting.mu)
+        return mu[0] if single else mu
 
     @property
     def nested(self) -> bool:
@@ -187,7 +188,7 @@ class Policy:
         """
         return self.replace(hysteresis=tau)
 
-    def at(self, price: Array) -> Policy:
+    def at(self, price: Number) -> Policy:
         """The same policy with its dial at another price of switching.
 
         Prices beyond the largest that was learned are charged for the decision at hand, but not
@@ -204,10 +205,10 @@ class Policy:
                 f"{self.method} has no dial: train dial-dqn or dial-sac, or smooth this policy "
                 "with with_hysteresis"
             )
-        valid = (np.asarray(price) >= 0) & (np.asarray(price) <= np.finfo(np.float32).max)
+        prices = np.asarray(price)
+        valid = (prices >= 0) & (prices <= np.finfo(np.float32).max)
         if not valid.all():
-            wrong = price if np.ndim(price) == 0 else price[~valid][0]
-            raise InputError(f"the price is {wrong}: give a number from 0 on")
+            raise InputError(f"the price is {prices[~valid][0]}: give a number from 0 on")
         return self.replace(params=self._dial.at(self.params, price))
 
     def modes(self) -> list[Policy]:
@@ -275,7 +276,7 @@ class Policy:
             f"{self.task or 'a task'} with shape {expected}, so give that or a batch of it"
         )
 
-    def _query(self, observation: Array, prev_action: Array) -> tuple[Acting, bool]:
+    def _query(self, observation: Array, prev_action: Array | int) -> tuple[Acting, bool]:
         obs, single = self._batch(observation)
         prev = np.broadcast_to(np.asarray(prev_action), len(obs))
         n_actions = self.spaces.actions.width

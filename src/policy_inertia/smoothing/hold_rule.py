@@ -13,6 +13,7 @@ from policy_inertia.policies.cores import Core
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State, memory_of
 from policy_inertia.policies.policy import Policy
+from policy_inertia.types import Array
 
 
 class HoldRule:
@@ -74,7 +75,7 @@ class HoldRule:
             actions to take.
         """
         previous = state[PREVIOUS_ACTION]
-        held = ~(self.actions.is_null(previous) | self.actions.equal(action, previous))
+        held = np.asarray(~(self.actions.is_null(previous) | self.actions.equal(action, previous)))
         if not held.any():
             return held, {PREVIOUS_ACTION: action}
         # ask only about envs in which something is to be decided; of one env, without a copy
@@ -96,7 +97,7 @@ class HoldRule:
             return probability >= 0.5
         return self.rng.random(len(probability)) < probability
 
-    def _scores(self, obs: np.ndarray, previous: np.ndarray) -> np.ndarray:
+    def _scores(self, obs: np.ndarray, previous: np.ndarray) -> Array:
         if isinstance(self.controller, Core):
             scores = self.controller.scores(obs)
             assert scores is not None, "with_hysteresis refuses cores that give actions"

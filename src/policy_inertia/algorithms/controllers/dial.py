@@ -11,14 +11,14 @@ from jax import numpy as jnp
 from policy_inertia.algorithms.controllers.gate import GateConfig
 from policy_inertia.algorithms.controllers.priced import Choice, PricedConfig, PricedParams
 from policy_inertia.algorithms.interface import AlgorithmConfig
-from policy_inertia.types import Array
+from policy_inertia.types import Array, Number
 
 
 def free_choice(
     q: Array,
     log_core: Array,
     prev_action: Array,
-    critics_begin: Array | float = 0.0,
+    critics_begin: Number = 0.0,
     xp: Any = jnp,
 ) -> tuple[Any, Any]:
     """Take the best action; see `priced.Choice`."""

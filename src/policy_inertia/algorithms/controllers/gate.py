@@ -14,14 +14,14 @@ from jax import numpy as jnp
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers.priced import Choice, PricedConfig, PricedParams
 from policy_inertia.algorithms.interface import AlgorithmConfig
-from policy_inertia.types import Array
+from policy_inertia.types import Array, Number
 
 
 def gate_choice(
     q: Array,
     log_core: Array,
     prev_action: Array,
-    critics_begin: Array | float = 0.0,
+    critics_begin: Number = 0.0,
     xp: Any = jnp,
 ) -> tuple[Any, Any]:
     """Repeat or follow the core; see `priced.Choice`."""

@@ -160,7 +160,7 @@ class Inertia:
     ) -> np.ndarray:
         """mu(s, a_prev), whatever the agent wants."""
         x = self._pre_activation(params, obs, one_hot(prev_action, self.n_actions, np), np)
-        return losses.inertia(x, self.config.mu0, np)
+        return np.asarray(losses.inertia(x, self.config.mu0, np))
 
     def draw(self, step: int, rng: np.random.Generator) -> float:
         if not self.config.warmup:

@@ -36,7 +36,7 @@ from policy_inertia.algorithms.nested import (
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.networks.perceptron import Network, one_hot
-from policy_inertia.types import Array, Transition, Tree
+from policy_inertia.types import Array, Number, Transition, Tree
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class PricedConfig(NestedConfig):
         if self.price is not None:
             return algorithm
 
-        def at(params: NestedParams, price: Array) -> NestedParams:
+        def at(params: NestedParams, price: Number) -> NestedParams:
             return params._replace(controller=controller.at(params.controller, price))
 
         def modes(params: NestedParams) -> list[tuple[AlgorithmConfig, Tree]]:
@@ -166,7 +166,7 @@ class Choice(Protocol):
         q: Array,
         log_core: Array,
         prev_action: Array,
-        critics_begin: Array | float = 0.0,
+        critics_begin: Number = 0.0,
         xp: Any = jnp,
     ) -> tuple[Any, Any]: ...
 
@@ -187,11 +187,11 @@ class PricedState(NamedTuple):
 class DialSetting(NamedTuple):
     """What a dial is set to: one price for all rows, or one for each."""
 
-    price: Array
+    price: Number
     largest: Array
     relative: Array  # the price in the unit of the values at this price
     features: Array  # what networks see of the price
-    critics_begin: Array  # whether a gate's critics choose an episode's first action, or its core
+    critics_begin: Number  # whether a gate's critics choose an episode's first action, or its core
 
 
 class PricedParams(NamedTuple):
@@ -202,9 +202,9 @@ class PricedParams(NamedTuple):
 class BatchPrices(NamedTuple):
     """The prices at which a minibatch is learned."""
 
-    price: Array | float
-    refund: Array | float  # the share of the price that each step earns back
-    unit: Array | float  # values are learned in this unit: 1 + price / largest reward
+    price: Number
+    refund: Number  # the share of the price that each step earns back
+    unit: Number  # values are learned in this unit: 1 + price / largest reward
     features: Array | None
     scale: RewardScale | None
 
@@ -237,7 +237,7 @@ class Priced:
         updates = scale.updates + 1
         largest = jnp.maximum(scale.largest, jnp.abs(batch.reward).max())
         typical = scale.typical + (jnp.median(batch.reward) - scale.typical) / updates
-        refund = prices.REFUND * prices.earning(typical, largest)
+        refund: Number = prices.REFUND * prices.earning(typical, largest)
         refund = refund if config.refund is None else config.refund
         scale, count = RewardScale(largest, typical, updates), scale.updates
         if config.price is not None:
@@ -287,7 +287,7 @@ class Priced:
         dial = DialSetting(zero, largest, zero, prices.features(zero), zero)
         return PricedParams(state.critics.target, dial)
 
-    def at(self, params: PricedParams, price: Array) -> PricedParams:
+    def at(self, params: PricedParams, price: Number) -> PricedParams:
         """Set the dial to a price."""
         assert params.dial is not None
         largest = params.dial.largest
@@ -303,11 +303,12 @@ class Priced:
     def _values(self, params: PricedParams, obs: Array, prev_action: Array, xp: Any) -> Array:
         """Q(s, a_prev, .) at the price that is set."""
         last = one_hot(prev_action, self.n_actions, xp)
-        dial, inputs = params.dial, last
+        dial = params.dial
+        inputs: Array | tuple[Array, ...] = last
         if dial is not None:
             row_for_each = xp.zeros((len(obs), 1), np.float32)
             inputs = (last, dial.features + row_for_each)
-        price = dial.relative[..., None] if dial is not None else self.fixed
+        price: Number = dial.relative[..., None] if dial is not None else self.fixed
         u = self.value(params.critics, obs, inputs, xp).min(0)
         return prices.net(u, price, last)
 
@@ -317,7 +318,7 @@ class Priced:
         """1 where repeating is worth as much as the agent's action, else 0."""
         q = self._values(params, obs, prev_action, np)
         repeat, switch = (losses.chosen(q, a, np) for a in (prev_action, action))
-        return (repeat >= switch).astype(np.float32)
+        return np.asarray(repeat >= switch, np.float32)
 
     def apply(
         self, params: PricedParams, obs: Array, prev_action: Array, core: Acting, xp: Any = jnp

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jax import numpy as jnp
 
-from policy_inertia.types import Array
+from policy_inertia.types import Array, Number
 
 FREE = 0.2
 """The share of draws in which switching costs nothing."""
@@ -54,7 +54,7 @@ def earning(typical: Array, largest: Array) -> Array:
     return jnp.clip(typical / jnp.maximum(largest, np.finfo(np.float32).tiny), 0, 1)
 
 
-def charge(price: Array, prev_action: Array, action: Array, refund: Array | float) -> Array:
+def charge(price: Number, prev_action: Array, action: Array, refund: Number) -> Array:
     """lambda (1[a != a_prev] - x0), which is subtracted from the reward.
 
     At an episode's start nothing can be switched, so there is neither a price nor a refund.
@@ -63,7 +63,7 @@ def charge(price: Array, prev_action: Array, action: Array, refund: Array | floa
     return price * (switched - refund) * (prev_action >= 0)
 
 
-def net(u: Array, price: Array, last: Array) -> Array:
+def net(u: Array, price: Number, last: Array) -> Array:
     """Q(s, a_prev, .) = U(s, .) - lambda 1[. != a_prev], up to a constant: U + lambda `last`.
 
     `last` is a_prev's one-hot: zeros at an episode's start, where Q is U. What is the same for all

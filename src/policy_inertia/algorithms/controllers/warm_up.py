@@ -8,6 +8,7 @@ import numpy as np
 
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.networks.perceptron import one_hot
+from policy_inertia.types import Array
 
 WATCHED = -1.0
 """The number of an episode in which the core acts and the controller only watches."""
@@ -43,6 +44,6 @@ class WarmUp:
         return Categorical(np.where(watched, watching, policy.log_pi))
 
 
-def log_probabilities(pi: np.ndarray) -> np.ndarray:
+def log_probabilities(pi: Array) -> np.ndarray:
     """Take logarithms of probabilities that may be 0."""
     return np.log(np.maximum(pi, np.finfo(np.float32).tiny))
