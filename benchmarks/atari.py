@@ -136,7 +136,7 @@ def updates(rounds: int) -> dict[str, float]:
     from policy_inertia.actions.discrete import Discrete
     from policy_inertia.envs.spec import Spec
     from policy_inertia.replay.frames import FrameReplay
-    from policy_inertia.settings import override, settings
+    from policy_inertia.run_settings import override, settings
     from policy_inertia.training.learner import Learner
     from policy_inertia.types import Transition
 
@@ -204,7 +204,7 @@ def training(who: str, seconds: float) -> dict[str, float]:
         model.learn(10**9, callback=tick, log_interval=None)
         first, last = clock[0], clock[-1]
     else:
-        from policy_inertia.settings import settings
+        from policy_inertia.run_settings import settings
         from policy_inertia.training.session import Session
 
         changes = {"envs": ENVS, "buffer_size": BUFFER, "learning_starts": LEARNING_STARTS}

@@ -29,7 +29,7 @@ from policy_inertia.envs import highway  # noqa: F401 - registers the tasks
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_out import export
 from policy_inertia.policies.memory import PREVIOUS_ACTION
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.training.session import Session
 
 RESULT = Path(__file__).parent / "results" / "interop.json"

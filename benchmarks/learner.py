@@ -40,7 +40,7 @@ PEERS: dict[str, tuple[int, ...]] = {
 
 
 def session(method: str, envs: int, **changes: Any) -> Any:
-    from policy_inertia.settings import settings
+    from policy_inertia.run_settings import settings
     from policy_inertia.training.session import Session
 
     base: dict[str, Any] = {"envs": envs, "learning_starts": 1_000}

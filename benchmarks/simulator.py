@@ -122,7 +122,7 @@ def first_step(task: str, cache: str | None = None) -> float:
 
 def nsac(seconds: float) -> dict[str, float]:
     """NSAC on Two-Way: steps per second at one update per two steps, and where the time goes."""
-    from policy_inertia.settings import settings as run_settings
+    from policy_inertia.run_settings import settings as run_settings
     from policy_inertia.training.session import Session
 
     name = "policy_inertia/TwoWay-v0"

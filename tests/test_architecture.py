@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import policy_inertia
 from policy_inertia.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[1]
@@ -131,6 +132,12 @@ def test_a_file_name_has_one_meaning() -> None:
     commands = {f"cli/{name.replace('-', '_')}.py" for name in COMMANDS}
     counts = Counter(path.name for path in FILES if path.as_posix() not in commands)
     assert {name for name, count in counts.items() if count > 1} == set(SAME_NAME)
+
+
+def test_no_module_hides_a_public_name() -> None:
+    """Importing `policy_inertia.x` sets the attribute `x`, so no function may have that name."""
+    modules = {path.stem for path in SOURCE.iterdir()}
+    assert modules & set(policy_inertia.__all__) == set()
 
 
 def test_only_algorithms_ask_for_the_class_of_a_config() -> None:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from policy_inertia.policies.cores import Core as Core
     from policy_inertia.policies.cores import load_core as load_core
     from policy_inertia.policies.policy import Policy as Policy
-    from policy_inertia.settings import RunConfig as RunConfig
-    from policy_inertia.settings import settings as settings
+    from policy_inertia.run_settings import RunConfig as RunConfig
+    from policy_inertia.run_settings import settings as settings
     from policy_inertia.smoothing.smooth import smooth as smooth
     from policy_inertia.smoothing.smooth_actions import SmoothActions as SmoothActions
     from policy_inertia.study.run.scheduler import compare as compare
@@ -33,7 +33,7 @@ _HOME = {
     "TASKS": "envs.registry",
     "InputError": "errors",
     "Policy": "policies.policy",
-    "RunConfig": "settings",
+    "RunConfig": "run_settings",
     "SmoothActions": "smoothing.smooth_actions",
     "calibrate": "calibration.sweep",
     "compare": "study.run.scheduler",
@@ -42,7 +42,7 @@ _HOME = {
     "load_core": "policies.cores",
     "model_card": "interop.model_card",
     "oscillation_ratio": "metrics.episodes",
-    "settings": "settings",
+    "settings": "run_settings",
     "smooth": "smoothing.smooth",
     "summarise": "metrics.measures",
     "train": "training.loop",

@@ -14,7 +14,7 @@ from policy_inertia.algorithms.interface import AlgorithmConfig, Updated
 from policy_inertia.algorithms.sac import SACConfig
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.training.session import Session
 from policy_inertia.types import Array, Transition, Tree
 from tests.algorithms import reference

@@ -14,7 +14,7 @@ from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.cli.flags import RunOptions
 from policy_inertia.envs.spec import Spec
 from policy_inertia.methods import METHODS
-from policy_inertia.settings import RunConfig
+from policy_inertia.run_settings import RunConfig
 from policy_inertia.types import Transition
 from tests.cli.conftest import SHORT_FLAGS, Run
 

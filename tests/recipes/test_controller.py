@@ -7,7 +7,7 @@ import pytest
 
 import policy_inertia as pi
 from policy_inertia.methods import METHODS
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from tests.support.recipes import Follow
 from tests.support.runs import SHORT
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import policy_inertia as pi
 from policy_inertia.methods import METHODS
-from policy_inertia.settings import RunConfig, settings
+from policy_inertia.run_settings import RunConfig, settings
 from tests.support.recipes import Follow
 from tests.support.runs import SHORT
 

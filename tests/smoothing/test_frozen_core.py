@@ -8,7 +8,7 @@ import pytest
 from policy_inertia import InputError, load_core
 from policy_inertia.algorithms.controllers.warm_up import WATCHED
 from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.training.session import Session
 from tests.support import probes
 from tests.support.cores import alternating, light

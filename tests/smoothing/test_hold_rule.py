@@ -10,7 +10,7 @@ from policy_inertia import InputError, Policy, load_core
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.smoothing.hold_rule import HoldRule
 from policy_inertia.training.session import Session
 from tests.support import probes

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from policy_inertia import InputError
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.study.plan import SCALED, Experiment, Line, Study, Task
 
 TWO_WAY = Task("Two-Way", "policy_inertia/TwoWay-v0")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from policy_inertia import Policy
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.training.session import Session
 
 OBS = np.random.default_rng(0).normal(0, 1, (16, 4)).astype(np.float32)

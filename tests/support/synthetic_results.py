@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.storage import read_json
 from policy_inertia.study.analysis.learning_curves import EVALUATION
 from policy_inertia.study.results import ExperimentResults, LineResults, Results

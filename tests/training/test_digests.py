@@ -15,7 +15,7 @@ import jax
 import numpy as np
 import pytest
 
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.training.session import Session
 
 RECORDED: dict[str, Any] = json.loads(Path(__file__).with_name("digests.json").read_text())

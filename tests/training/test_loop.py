@@ -11,7 +11,7 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from policy_inertia import InputError, Policy, train
-from policy_inertia.settings import RunConfig, settings
+from policy_inertia.run_settings import RunConfig, settings
 from policy_inertia.training.loggers import read_metrics
 from policy_inertia.training.loop import run
 from tests.support import probes

@@ -11,7 +11,7 @@ import pytest
 from policy_inertia import InputError, Policy, evaluate, export, train
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.methods import METHODS
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.training.session import Session
 from tests.support.pixel_game import Catch
 from tests.support.runs import contents

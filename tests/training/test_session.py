@@ -7,7 +7,7 @@ import pytest
 
 from policy_inertia import Policy, evaluate
 from policy_inertia.envs.making import EnvLike
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.training.session import Session
 from tests.support import probes
 

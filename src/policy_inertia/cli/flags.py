@@ -92,7 +92,7 @@ class PolicyInEnv(PolicyFile):
         In the environment that the policy was trained on, the arguments of training hold unless a
         flag changes them.
         """
-        from policy_inertia.settings import merge
+        from policy_inertia.run_settings import merge
 
         env, kwargs = self.env or policy.task, assignments("--env-kwargs", self.env_kwargs)
         return env, merge(policy.env_kwargs, kwargs) if env == policy.task else kwargs

@@ -56,7 +56,7 @@ class Train(Command):
         if asks_for_help and not words:
             return super().parse(args)
         from policy_inertia.methods import METHODS, find_method
-        from policy_inertia.settings import RunConfig, settings
+        from policy_inertia.run_settings import RunConfig, settings
 
         if len(words) < 2 and not asks_for_help:
             raise InputError(
@@ -91,7 +91,7 @@ class Train(Command):
 
     def _run_config(self) -> Any:
         """The run's settings with the env's arguments from the flags."""
-        from policy_inertia.settings import merge
+        from policy_inertia.run_settings import merge
 
         changes = assignments("--eval-env-kwargs", self.eval_env_kwargs)
         return dataclasses.replace(

@@ -17,7 +17,7 @@ from policy_inertia.errors import InputError
 from policy_inertia.methods import find_method
 from policy_inertia.metrics.calibration_table import Calibration
 from policy_inertia.policies.spaces_with_core import SpacesWithCore, restore_core, store_core
-from policy_inertia.settings import config_from_dict
+from policy_inertia.run_settings import config_from_dict
 from policy_inertia.storage import flatten, read_arrays, unflatten, write_arrays
 from policy_inertia.types import Tree
 

@@ -33,7 +33,7 @@ from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.policy_file import CORE
 from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
-from policy_inertia.settings import RunConfig, settings
+from policy_inertia.run_settings import RunConfig, settings
 from policy_inertia.smoothing.verdict import Candidate, Verdict, comparison_table, decide
 from policy_inertia.storage import FORMAT, claim, write_json
 from policy_inertia.training.loop import Progress, default_folder, run

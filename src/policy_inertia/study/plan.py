@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from policy_inertia.errors import InputError, nearest
-from policy_inertia.settings import RunConfig, merge, settings
+from policy_inertia.run_settings import RunConfig, merge, settings
 
 SCALED = ("steps", "eval_every", "eval_episodes", "final_episodes", "learning_starts")
 # The schedule does not change what a run is, so it is not part of the folder's name.

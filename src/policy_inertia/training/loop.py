@@ -20,7 +20,7 @@ from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate, sampled_and_greedy
 from policy_inertia.metrics.measures import select_measures
 from policy_inertia.policies.policy import Policy
-from policy_inertia.settings import RunConfig, settings
+from policy_inertia.run_settings import RunConfig, settings
 from policy_inertia.storage import FORMAT, finite, write_json
 from policy_inertia.training.loggers import JsonLines, Logger, TensorBoard
 from policy_inertia.training.run_folder import RunFolder

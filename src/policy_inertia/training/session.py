@@ -21,7 +21,7 @@ from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.policy_file import choice_spec
 from policy_inertia.replay.interface import Replay, Stored
 from policy_inertia.replay.transitions import TransitionReplay
-from policy_inertia.settings import RunConfig
+from policy_inertia.run_settings import RunConfig
 from policy_inertia.storage import finite, flatten, unflatten
 from policy_inertia.training.learner import Learner
 

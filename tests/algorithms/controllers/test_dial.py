@@ -15,7 +15,7 @@ from policy_inertia.algorithms.sac import SACConfig
 from policy_inertia.errors import InputError
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.policy import Policy
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.training.session import Session
 from policy_inertia.types import Transition
 from tests.algorithms.test_nested import DUE, SPEC, in_float64, minibatch

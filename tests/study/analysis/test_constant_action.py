@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.study.analysis.constant_action import constant_action_records
 from policy_inertia.study.results import ExperimentResults, LineResults, Results
 

@@ -12,7 +12,7 @@ import pytest
 
 from policy_inertia.evaluation.recording import Recording, record
 from policy_inertia.policies.policy import Policy
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.study.analysis import summary
 from policy_inertia.study.report import figures
 from policy_inertia.study.report import page as report

@@ -1,7 +1,7 @@
 from pathlib import Path
 from typing import Any
 
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 from policy_inertia.study.plan import Experiment, Line, Run, Study, Task
 from policy_inertia.study.run.duration import Pace, estimate, remaining
 

@@ -13,7 +13,7 @@ from policy_inertia.envs.making import make_vector
 from policy_inertia.envs.vector import episode_seed
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.measures import RETURN
-from policy_inertia.settings import RunConfig
+from policy_inertia.run_settings import RunConfig
 from policy_inertia.study.analysis.at_budget import ACTIONS, Record, evaluation_figures
 from policy_inertia.study.results import LineResults, Results
 from policy_inertia.training.session import FINAL

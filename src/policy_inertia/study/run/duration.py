@@ -9,7 +9,7 @@ from pathlib import Path
 
 from policy_inertia.calibration.sweep import SETTINGS
 from policy_inertia.evaluation.evaluate import evaluate
-from policy_inertia.settings import RunConfig
+from policy_inertia.run_settings import RunConfig
 from policy_inertia.study.plan import EXTRAS, Run, Study
 from policy_inertia.study.run.scheduler import done
 from policy_inertia.training.session import Session

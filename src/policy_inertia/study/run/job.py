@@ -22,7 +22,7 @@ from policy_inertia.evaluation.evaluate import sampled_and_greedy
 from policy_inertia.machine import use_one_thread
 from policy_inertia.metrics.measures import RETURN
 from policy_inertia.policies.policy import Policy
-from policy_inertia.settings import RunConfig
+from policy_inertia.run_settings import RunConfig
 from policy_inertia.study.folder import finished, read_extra, write_extra
 from policy_inertia.study.plan import EXTRAS, Extra, Run
 from policy_inertia.training.checkpoints import Checkpoints

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from policy_inertia import InputError
-from policy_inertia.settings import RunConfig, settings
+from policy_inertia.run_settings import RunConfig, settings
 
 
 def test_defaults_are_the_papers_and_variants_are_rows() -> None:
