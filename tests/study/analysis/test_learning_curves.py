@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from policy_inertia.metrics.measures import MU, RETURN
+from policy_inertia.metrics.measures import MU, OSCILLATION, RETURN
 from policy_inertia.study.analysis.learning_curves import aligned, learning_curves
+from policy_inertia.study.results import Results
 from tests.support.synthetic_results import line
 
 
@@ -25,6 +26,13 @@ def test_a_curve_is_the_interquartile_mean_over_seeds_at_each_evaluation() -> No
     assert curve.high is not None
     assert (curve.low <= curve.centre).all()
     assert (curve.centre <= curve.high).all()
+
+
+def test_real_runs_log_every_measure_that_a_curve_shows(two_methods: Results) -> None:
+    lines = two_methods.experiments[0].lines
+    for measure in (RETURN, OSCILLATION):
+        assert None not in learning_curves(lines, measure)
+    assert [c and c.label for c in learning_curves(lines, MU)] == [None, "NSAC"]
 
 
 def test_a_line_without_a_controller_has_no_curve_of_mu() -> None:
