@@ -1,3 +1,5 @@
+"""The games and their ROMs: names, options, and one sentence for each error."""
+
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +27,7 @@ def test_the_papers_games_are_tasks_and_every_rom_has_a_name() -> None:
 @pytest.mark.slow
 def test_every_game_can_be_played() -> None:
     for name in games():
-        env = make_env(f"policy_inertia/{name}-v0", {"render_mode": "rgb_array"})
+        env: Any = make_env(f"policy_inertia/{name}-v0", {"render_mode": "rgb_array"})
         env.reset(seed=0)
         obs, *_ = env.step(0)
         assert obs.shape == (4, 84, 84), name
@@ -33,24 +35,22 @@ def test_every_game_can_be_played() -> None:
         env.close()
 
 
-def test_an_id_of_ales_is_its_game_with_its_sticky_actions() -> None:
-    env = make_env("ALE/Jamesbond-v5")
+def test_an_id_of_ale_py_is_our_game_with_sticky_actions() -> None:
+    env: Any = make_env("ALE/Jamesbond-v5")
     assert env.spec.id == "policy_inertia/JamesBond-v0"
     assert env.spec.kwargs["repeat_action_probability"] == 0.25
-    assert make_env("ALE/Jamesbond-v5", {"repeat_action_probability": 0.0}).spec.kwargs == {
-        "game": "jamesbond",
-        "repeat_action_probability": 0.0,
-    }
-    batch, spaces = make_vector("ALE/Jamesbond-v5", 2)
-    assert isinstance(batch.unwrapped, GameVectorEnv)
-    assert batch.unwrapped.options.repeat_action_probability == 0.25
+    env = make_env("ALE/Jamesbond-v5", {"repeat_action_probability": 0.0})
+    assert env.spec.kwargs == {"game": "jamesbond", "repeat_action_probability": 0.0}
+    vector, spaces = make_vector("ALE/Jamesbond-v5", 2)
+    assert isinstance(vector.unwrapped, GameVectorEnv)
+    assert vector.unwrapped.options.repeat_action_probability == 0.25
     assert spaces.obs_shape == (4, 84, 84)
 
 
 @pytest.mark.parametrize(
     "env", ["policy_inertia/Qbert-v0", "policy_inertia/Pong-v0", "ALE/Pong-v5"]
 )
-def test_games_are_tested_by_their_scores_whatever_they_are_trained_by(env: str) -> None:
+def test_games_are_evaluated_by_their_scores_whatever_training_uses(env: str) -> None:
     tricks = {"reward_clipping": True, "episodic_life": True, "noop_max": 5}
     run = settings("dqn", env, env_kwargs=tricks)
     assert run.env_kwargs == tricks
@@ -80,7 +80,7 @@ def test_games_are_tested_by_their_scores_whatever_they_are_trained_by(env: str)
         ("policy_inertia/Pong-v0", {"game": "combat"}, "there is no game 'combat'"),
     ],
 )
-def test_what_cannot_be_played_is_refused_in_one_sentence(
+def test_a_wrong_name_or_option_is_refused_in_one_sentence(
     env: str, kwargs: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(InputError, match=says) as caught:
@@ -88,7 +88,9 @@ def test_what_cannot_be_played_is_refused_in_one_sentence(
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_or_spoilt_rom_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_or_damaged_rom_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ALE_ROMS_DIR", str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match=r"ROM of qbert cannot be read.*install ale-py again"):
         GameEnv("qbert")
@@ -123,12 +125,12 @@ for name in sys.argv[1:]:
 """
 
 
-def test_without_ale_py_it_is_said_what_to_install() -> None:
+def test_without_ale_py_the_error_says_what_to_install() -> None:
     names = ["policy_inertia/Qbert-v0", "ALE/Pong-v5", "policy_inertia/Pong-v0"]
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", WITHOUT, *names], capture_output=True, text=True, check=True
     )
-    lines = told.stdout.splitlines()
+    lines = process.stdout.splitlines()
     needs = "Atari games need ale-py: pip install 'policy-inertia[atari]'"
     assert lines[:2] == [needs, needs]
     assert "there is no env 'policy_inertia/Pong-v0'" in lines[2]

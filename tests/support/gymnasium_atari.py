@@ -1,4 +1,4 @@
-"""The same games as Gymnasium makes them: ale-py's single env, preprocessed and stacked by it."""
+"""Atari games as Gymnasium makes them: ale-py's single env with Gymnasium's preprocessing."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 from policy_inertia.envs.atari.roms import library
 
 
-class Idle(gym.Wrapper):
-    """Begins with `frames` idle frames; AtariPreprocessing draws its own number of them."""
+class Idle(gym.Wrapper[Any, Any, Any, Any]):
+    """Begins with `frames` idle frames; AtariPreprocessing would draw another number of them."""
 
     frames = 0
 
@@ -20,8 +20,12 @@ class Idle(gym.Wrapper):
         return obs, info
 
 
-def make(game: str, frameskip: int = 4, stack: int = 4, **kwargs: Any) -> tuple[gym.Env, Idle]:
-    """`game` as ALE spells it, not sticky unless asked; and where to say how many idle frames."""
+def make(game: str, frameskip: int = 4, stack: int = 4, **kwargs: Any) -> tuple[Any, Idle]:
+    """Make a game by ALE's name, without sticky actions unless `kwargs` ask for them.
+
+    Returns:
+        The env, and the wrapper inside it that sets the number of idle frames.
+    """
     library()  # its import registers ALE/...
     options = {"frameskip": 1, "repeat_action_probability": 0.0} | kwargs
     idle = Idle(gym.make(f"ALE/{game}-v5", disable_env_checker=True, **options))
