@@ -9,10 +9,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from policy_inertia import TASKS, settings
 from policy_inertia.envs.atari import PAPER, GameEnv, GameVectorEnv, games, roms
 from policy_inertia.envs.making import make_env, make_vector
+from policy_inertia.envs.registry import TASKS
 from policy_inertia.errors import InputError
+from policy_inertia.settings import settings
 
 
 def test_the_papers_games_are_tasks_and_every_rom_has_a_name() -> None:
@@ -116,6 +117,7 @@ WITHOUT = """
 import sys
 sys.modules["ale_py"] = None  # as if it were not installed
 from policy_inertia.envs.making import make_vector
+from policy_inertia.envs.registry import TASKS
 from policy_inertia.errors import InputError
 for name in sys.argv[1:]:
     try:
