@@ -99,3 +99,11 @@ def test_the_algorithm_pages_name_the_function_of_each_equation() -> None:
         rows = [re.findall(r"`([\w.]+)`", row.split(" | ")[-1]) for row in table.splitlines()]
         assert rows
         assert all(names and all(exists(name) for name in names) for names in rows)
+
+
+def test_every_recipe_names_the_test_that_follows_it() -> None:
+    recipes = (ROOT / "CONTRIBUTING.md").read_text().split("\n## Recipes\n")[1].split("\n### ")[1:]
+    files = [re.findall(r"`(tests/recipes/test_\w+\.py)`", recipe) for recipe in recipes]
+    assert all(len(names) == 1 for names in files)
+    tests = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/recipes/test_*.py")}
+    assert {name for names in files for name in names} == tests

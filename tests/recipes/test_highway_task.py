@@ -1,10 +1,7 @@
-"""The recipe of CONTRIBUTING.md: a new Highway task is its own file and one row."""
+"""The recipe for a Highway task, followed literally."""
 
 import pickle
-import shutil
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -15,22 +12,17 @@ import policy_inertia as pi
 from policy_inertia.envs import highway
 from policy_inertia.envs.highway import TrafficVectorEnv
 from policy_inertia.envs.making import make_env, make_vector
-from policy_inertia.envs.registry import TASKS, Task
-from tests.support import platoon
+from policy_inertia.envs.registry import TASKS
+from tests.support.recipes import Follow
 
 PLATOON = "policy_inertia/Platoon-v0"
 
 
 @pytest.fixture(autouse=True)
-def new_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Follow the recipe: write the file, add the row."""
-    shutil.copy(platoon.__file__, tmp_path / "my_platoon.py")
-    monkeypatch.syspath_prepend(tmp_path)
-    row = Task("keep close to the vehicle ahead", highway_module="my_platoon")
-    monkeypatch.setitem(TASKS, PLATOON, row)
+def new_task(follow: Follow) -> Iterator[None]:
+    follow("A Highway task", TASKS)
     yield
     gym.registry.pop(PLATOON, None)
-    sys.modules.pop("my_platoon", None)
 
 
 class Slow:
