@@ -13,7 +13,7 @@ from policy_inertia.envs.atari import PAPER, GameEnv, GameVectorEnv, games, roms
 from policy_inertia.envs.making import make_env, make_vector
 from policy_inertia.envs.registry import TASKS
 from policy_inertia.errors import InputError
-from policy_inertia.settings import settings
+from policy_inertia.run_settings import settings
 
 
 def test_the_papers_games_are_tasks_and_every_rom_has_a_name() -> None:
