@@ -10,16 +10,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.actions.discrete import Categorical
-from policy_inertia.algorithms import losses
-from policy_inertia.algorithms.interface import (
-    Acting,
-    Algorithm,
-    AlgorithmConfig,
-    Traits,
-    Updated,
-    plain,
-    sampling,
-)
+from policy_inertia.algorithms import interface, losses
 from policy_inertia.algorithms.learning import adam, descend
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_huber, refuse_outside
@@ -28,7 +19,7 @@ from policy_inertia.types import Array, Transition, Tree
 
 
 @dataclass(frozen=True)
-class DQNConfig(AlgorithmConfig):
+class DQNConfig(interface.AlgorithmConfig):
     """Settings of DQN; the defaults are the paper's for Highway."""
 
     learning_rate: float = 3e-4
@@ -54,10 +45,10 @@ class DQNConfig(AlgorithmConfig):
         refuse_huber(self.huber)
 
     @property
-    def traits(self) -> Traits:
-        return Traits(scores="values", deterministic=True)
+    def traits(self) -> interface.Traits:
+        return interface.Traits(scores="values", deterministic=True)
 
-    def build(self, spec: Spec) -> Algorithm:
+    def build(self, spec: Spec) -> interface.Algorithm:
         return dqn(self, spec)
 
 
@@ -68,7 +59,7 @@ class DQNState(NamedTuple):
     updates: Array
 
 
-def dqn(config: DQNConfig, spec: Spec) -> Algorithm:
+def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
     """DQN, alone or as the core of a nested algorithm (its policy is then the greedy one)."""
     optimiser = adam(config.learning_rate)
     network = Network(spec, config.hidden, spec.actions.width)
@@ -79,7 +70,7 @@ def dqn(config: DQNConfig, spec: Spec) -> Algorithm:
         target = jax.tree.map(jnp.copy, critic)
         return DQNState(critic, target, optimiser.init(critic), jnp.int32(0))
 
-    def update(state: DQNState, batch: Transition, due: Array) -> Updated:
+    def update(state: DQNState, batch: Transition, due: Array) -> interface.Updated:
         del due  # one part: whenever this is called, it is due
         next_value = losses.greedy_value(network(state.target, batch.next_obs))
         target = losses.bellman_target(batch.reward, batch.discount, next_value)
@@ -90,22 +81,24 @@ def dqn(config: DQNConfig, spec: Spec) -> Algorithm:
 
         critic, optimiser_state, value, _ = descend(optimiser, loss, state.critic, state.optimiser)
         updates = state.updates + 1
-        replace = updates % config.target_period == 0
-        new_target = jax.tree.map(lambda t, c: jnp.where(replace, c, t), state.target, critic)
-        return Updated(DQNState(critic, new_target, optimiser_state, updates), {"loss": value})
+        due_now = updates % config.target_period == 0
+        new_target = jax.tree.map(lambda t, c: jnp.where(due_now, c, t), state.target, critic)
+        return interface.Updated(
+            DQNState(critic, new_target, optimiser_state, updates), {"loss": value}
+        )
 
-    def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
+    def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> interface.Acting:
         q = network(params, obs, xp=xp)
-        return plain(Categorical(losses.log_greedy(q, xp)), q)
+        return interface.plain(Categorical(losses.log_greedy(q, xp)), q)
 
     def epsilon(updates: int) -> float:
         return max(config.epsilon_final, 1.0 - config.epsilon_decay * updates)
 
-    return Algorithm(
+    return interface.Algorithm(
         init,
         update,
         lambda state: state.critic,
         apply,
         (config.train_interval,),
-        replace(sampling(apply, spec.actions), epsilon=epsilon),
+        replace(interface.sampling(apply, spec.actions), epsilon=epsilon),
     )

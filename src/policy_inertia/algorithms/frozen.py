@@ -14,22 +14,14 @@ import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.actions.discrete import Categorical
-from policy_inertia.algorithms.interface import (
-    Acting,
-    Algorithm,
-    AlgorithmConfig,
-    Traits,
-    Updated,
-    plain,
-    sampling,
-)
+from policy_inertia.algorithms import interface
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
 from policy_inertia.types import Array, Transition, Tree
 
 
 @dataclass(frozen=True)
-class FrozenConfig(AlgorithmConfig):
+class FrozenConfig(interface.AlgorithmConfig):
     """Which policy the core is; there is nothing to set."""
 
     name: str = ""
@@ -38,14 +30,14 @@ class FrozenConfig(AlgorithmConfig):
     """A hash of the core's best actions at a few observations: it tells one core from another."""
 
     @property
-    def traits(self) -> Traits:
-        return Traits(scores="values", frozen=True)
+    def traits(self) -> interface.Traits:
+        return interface.Traits(scores="values", frozen=True)
 
-    def build(self, spec: Spec) -> Algorithm:
+    def build(self, spec: Spec) -> interface.Algorithm:
         return frozen(self, spec)
 
 
-def frozen(config: FrozenConfig, spec: Spec) -> Algorithm:
+def frozen(config: FrozenConfig, spec: Spec) -> interface.Algorithm:
     """Make the core whose outputs are the last `2 A` numbers of each observation."""
     n_actions = spec.actions.width
     if spec.core_outputs != 2 * n_actions:
@@ -57,14 +49,16 @@ def frozen(config: FrozenConfig, spec: Spec) -> Algorithm:
     def init(rng: np.random.Generator) -> Tree:
         return ()
 
-    def update(state: Tree, batch: Transition, due: Array) -> Updated:
-        return Updated(state, {})
+    def update(state: Tree, batch: Transition, due: Array) -> interface.Updated:
+        return interface.Updated(state, {})
 
     def acting(state: Tree) -> Tree:
         return state
 
-    def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
+    def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> interface.Acting:
         log_pi = obs[..., -2 * n_actions : -n_actions]
-        return plain(Categorical(log_pi), obs[..., -n_actions:])
+        return interface.plain(Categorical(log_pi), obs[..., -n_actions:])
 
-    return Algorithm(init, update, acting, apply, (), sampling(apply, spec.actions))
+    return interface.Algorithm(
+        init, update, acting, apply, (), interface.sampling(apply, spec.actions)
+    )

@@ -66,12 +66,7 @@ class Controller(Protocol):
         """Draw a number for a training episode that begins at this step (see `Behaviour`)."""
 
     def explore(
-        self,
-        params: Tree,
-        obs: np.ndarray,
-        prev_action: np.ndarray,
-        core: Acting,
-        drawn: np.ndarray,
+        self, params: Tree, obs: np.ndarray, prev: np.ndarray, core: Acting, drawn: np.ndarray
     ) -> Categorical:
         """Give the distribution to act by in training (see `Behaviour`)."""
 

@@ -10,17 +10,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.actions.discrete import Categorical
-from policy_inertia.algorithms import losses
-from policy_inertia.algorithms.interface import (
-    Acting,
-    Algorithm,
-    AlgorithmConfig,
-    CoreOutputs,
-    Traits,
-    Updated,
-    plain,
-    sampling,
-)
+from policy_inertia.algorithms import interface, losses
 from policy_inertia.algorithms.learning import (
     Critics,
     adam,
@@ -35,7 +25,7 @@ from policy_inertia.types import Array, Transition, Tree
 
 
 @dataclass(frozen=True)
-class SACConfig(AlgorithmConfig):
+class SACConfig(interface.AlgorithmConfig):
     """Settings of discrete SAC; the defaults are the paper's for Highway."""
 
     learning_rate: float = 3e-4
@@ -66,10 +56,10 @@ class SACConfig(AlgorithmConfig):
         refuse_huber(self.huber)
 
     @property
-    def traits(self) -> Traits:
-        return Traits(scores="log_probabilities")
+    def traits(self) -> interface.Traits:
+        return interface.Traits(scores="log_probabilities")
 
-    def build(self, spec: Spec) -> Algorithm:
+    def build(self, spec: Spec) -> interface.Algorithm:
         return sac(self, spec)
 
 
@@ -81,7 +71,7 @@ class SACState(NamedTuple):
     alpha_optimiser: Tree
 
 
-def sac(config: SACConfig, spec: Spec) -> Algorithm:
+def sac(config: SACConfig, spec: Spec) -> interface.Algorithm:
     """Discrete SAC, alone or as the core of a nested algorithm."""
     optimiser = adam(config.learning_rate)
     target_entropy = config.target_entropy_ratio * math.log(spec.actions.width)
@@ -92,7 +82,7 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
         log_alpha = jnp.log(jnp.float32(config.temperature))
         return SACState(actor, critics, optimiser.init(actor), log_alpha, optimiser.init(log_alpha))
 
-    def update(state: SACState, batch: Transition, due: Array) -> Updated:
+    def update(state: SACState, batch: Transition, due: Array) -> interface.Updated:
         del due  # one part: whenever this is called, it is due
         alpha = jnp.exp(state.log_alpha) if config.auto_temperature else config.temperature
         log_pi_next = log_softmax(network(state.actor, batch.next_obs))
@@ -116,7 +106,7 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
         actor, actor_optimiser, loss, log_pi = descend(
             optimiser, actor_loss, state.actor, state.actor_optimiser
         )
-        outputs = CoreOutputs(Categorical(log_pi), Categorical(log_pi_next))
+        outputs = interface.CoreOutputs(Categorical(log_pi), Categorical(log_pi_next))
         state = state._replace(actor=actor, critics=critics, actor_optimiser=actor_optimiser)
         report = {"critic_loss": critic_loss, "actor_loss": loss}
         if config.auto_temperature:
@@ -133,17 +123,17 @@ def sac(config: SACConfig, spec: Spec) -> Algorithm:
             )
             report["ent_coef"] = jnp.exp(log_alpha)
             state = state._replace(log_alpha=log_alpha, alpha_optimiser=alpha_optimiser)
-        return Updated(state, report, outputs)
+        return interface.Updated(state, report, outputs)
 
-    def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
+    def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> interface.Acting:
         log_pi = log_softmax(network(params, obs, xp=xp), xp)
-        return plain(Categorical(log_pi), log_pi)
+        return interface.plain(Categorical(log_pi), log_pi)
 
-    return Algorithm(
+    return interface.Algorithm(
         init,
         update,
         lambda state: state.actor,
         apply,
         (config.train_interval,),
-        sampling(apply, spec.actions),
+        interface.sampling(apply, spec.actions),
     )

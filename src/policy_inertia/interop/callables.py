@@ -11,15 +11,8 @@ import numpy as np
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.interop.vec_normalize import after_statistics, read_statistics
+from policy_inertia.policies import probing
 from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
-from policy_inertia.policies.probing import (
-    OutputFunction,
-    OutputKind,
-    check_output,
-    example_observations,
-    gym_space,
-    infer_kind,
-)
 
 
 def is_callable(source: Any) -> bool:
@@ -32,7 +25,7 @@ def load_callable(source: Any, env: Any, options: CoreOptions) -> Core:
     space, spaces = read_env(source, env, options)
     statistics = read_statistics(options.normalise, spaces, options.trust)
     # normalised observations may lie outside the bounds of the env's space
-    seen = space if statistics is None else gym_space(spaces)
+    seen = space if statistics is None else probing.gym_space(spaces)
     name = options.name or source_name(source)
     function = _predictor(source, name) if hasattr(source, "predict") else source
     kind, function = _try_function(function, seen, spaces, options.output, name)
@@ -47,16 +40,16 @@ def _try_function(
     function: Callable[[Any], Any],
     space: gym.Space[Any],
     spaces: Spaces,
-    output: OutputKind | None,
+    output: probing.OutputKind | None,
     name: str,
-) -> tuple[OutputKind, OutputFunction]:
+) -> tuple[probing.OutputKind, probing.OutputFunction]:
     """Try whether a function takes batches, and infer what it returns.
 
     Returns:
         The kind of its output, and a function that takes batches.
     """
     n = 3 if spaces.discrete.n == 2 else 2  # never as many observations as actions
-    obs = example_observations(space, n)
+    obs = probing.example_observations(space, n)
 
     def one_by_one(obs: np.ndarray) -> np.ndarray:
         return np.array([np.asarray(function(o)).squeeze() for o in obs])
@@ -76,8 +69,8 @@ def _try_function(
                 f"{name} fails on observations of shape {obs.shape[1:]}, alone and as a batch "
                 f"({reason}): expected an action, probabilities or Q-values"
             ) from error
-    kind = output or infer_kind(values, spaces, name)
-    check_output(values, kind, n, spaces, name)
+    kind = output or probing.infer_kind(values, spaces, name)
+    probing.check_output(values, kind, n, spaces, name)
     return kind, function if batched else one_by_one
 
 

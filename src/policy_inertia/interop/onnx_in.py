@@ -12,17 +12,12 @@ import numpy as np
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.interop.vec_normalize import after_statistics, read_statistics
+from policy_inertia.policies import probing
 from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
-from policy_inertia.policies.probing import (
-    OutputFunction,
-    OutputKind,
-    check_output,
-    example_observations,
-    gym_space,
-    infer_kind,
-)
 
-OUTPUT_NAMES: dict[OutputKind, tuple[str, ...]] = {  # common names of outputs, preferred ones first
+OUTPUT_NAMES: dict[
+    probing.OutputKind, tuple[str, ...]
+] = {  # common names of outputs, preferred ones first
     "probabilities": ("probabilities", "probs", "action_probs", "action_probabilities", "pi"),
     "logits": ("logits", "action_logits", "log_probs", "log_probabilities"),
     "q": ("q", "q_values", "qvalues", "q_value"),
@@ -48,7 +43,7 @@ def load_onnx(path: Path, env: Any, options: CoreOptions) -> Core:
     space, spaces = read_env(path, env, options)
     statistics = read_statistics(options.normalise, spaces, options.trust)
     # normalised observations may lie outside the bounds of the env's space
-    seen = space if statistics is None else gym_space(spaces)
+    seen = space if statistics is None else probing.gym_space(spaces)
     kind, function = _read_file(path, seen, spaces, options.output, options.output_name)
     function = after_statistics(function, statistics)
     name = options.name or source_name(path)
@@ -86,9 +81,9 @@ def _read_file(
     path: Path,
     space: gym.Space[Any],
     spaces: Spaces,
-    output: OutputKind | None,
+    output: probing.OutputKind | None,
     output_name: str | None,
-) -> tuple[OutputKind, OutputFunction]:
+) -> tuple[probing.OutputKind, probing.OutputFunction]:
     """What the file returns, given or inferred, and a function that runs it."""
     run = session(path)
     inputs = run.get_inputs()
@@ -110,7 +105,7 @@ def _read_file(
             for pieces in zip(*(run.run(names, piece) for piece in feed(obs)), strict=True)
         ]
 
-    obs = example_observations(space, 8)
+    obs = probing.example_observations(space, 8)
     names = [o.name for o in run.get_outputs()]
     try:
         values = dict(zip(names, outputs(names)(obs), strict=True))
@@ -122,7 +117,7 @@ def _read_file(
             f"({str(error).splitlines()[0]}): give the env that it was made for"
         ) from error
     chosen, kind = _choose_output(path, values, spaces, output, output_name)
-    check_output(values[chosen], kind, len(obs), spaces, path.name)
+    probing.check_output(values[chosen], kind, len(obs), spaces, path.name)
     function = outputs([chosen])
     return kind, lambda obs: function(obs)[0]
 
@@ -131,9 +126,9 @@ def _choose_output(
     path: Path,
     values: dict[str, np.ndarray],
     spaces: Spaces,
-    kind: OutputKind | None,
+    kind: probing.OutputKind | None,
     name: str | None,
-) -> tuple[str, OutputKind]:
+) -> tuple[str, probing.OutputKind]:
     """Choose an output and its kind: by what the user gave, else by its name, else its values."""
     if name is not None and name not in values:
         raise InputError(f"{path} has no output '{name}'{nearest(name, values)}")
@@ -153,10 +148,10 @@ def _choose_output(
                 return c, k
     if len(candidates) > 1:
         raise InputError(_question(path, values, "which of them is which"))
-    return candidates[0], infer_kind(values[candidates[0]], spaces, path.name)
+    return candidates[0], probing.infer_kind(values[candidates[0]], spaces, path.name)
 
 
-def _fits(values: np.ndarray, kind: OutputKind, spaces: Spaces) -> bool:
+def _fits(values: np.ndarray, kind: probing.OutputKind, spaces: Spaces) -> bool:
     if kind == "action":
         return values.size == len(values) and values.dtype.kind in "iu"
     return values.shape == (len(values), spaces.discrete.n) and values.dtype.kind == "f"

@@ -9,21 +9,17 @@ import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.algorithms.controllers.gate import GateConfig
-from policy_inertia.algorithms.controllers.priced import Choice, PricedConfig, PricedParams
+from policy_inertia.algorithms.controllers.priced import Choice, Chosen, PricedConfig, PricedParams
 from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.types import Array, Number
 
 
 def free_choice(
-    q: Array,
-    log_core: Array,
-    prev_action: Array,
-    critics_begin: Number = 0.0,
-    xp: Any = jnp,
-) -> tuple[Any, Any]:
+    q: Array, log_core: Array, prev: Array, begin: Number = 0.0, xp: Any = jnp
+) -> Chosen:
     """Take the best action; see `priced.Choice`."""
     best = q.argmax(-1)
-    return (best == prev_action).astype(np.float32), best
+    return (best == prev).astype(np.float32), best
 
 
 @dataclass(frozen=True)

@@ -12,23 +12,19 @@ import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses
-from policy_inertia.algorithms.controllers.priced import Choice, PricedConfig, PricedParams
+from policy_inertia.algorithms.controllers.priced import Choice, Chosen, PricedConfig, PricedParams
 from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.types import Array, Number
 
 
 def gate_choice(
-    q: Array,
-    log_core: Array,
-    prev_action: Array,
-    critics_begin: Number = 0.0,
-    xp: Any = jnp,
-) -> tuple[Any, Any]:
+    q: Array, log_core: Array, prev: Array, begin: Number = 0.0, xp: Any = jnp
+) -> Chosen:
     """Repeat or follow the core; see `priced.Choice`."""
-    mu, action = losses.gate(q, log_core, prev_action, xp)
-    if xp is np and (not critics_begin or prev_action.min() >= 0):  # saves microseconds
+    mu, action = losses.gate(q, log_core, prev, xp)
+    if xp is np and (not begin or prev.min() >= 0):  # saves microseconds
         return mu, action
-    return mu, xp.where((prev_action < 0) & (critics_begin > 0), q.argmax(-1), action)
+    return mu, xp.where((prev < 0) & (begin > 0), q.argmax(-1), action)
 
 
 @dataclass(frozen=True)

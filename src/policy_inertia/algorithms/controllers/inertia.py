@@ -168,12 +168,7 @@ class Inertia:
         return WATCHED if self.warm_up.watches(step, rng) else rng.random()
 
     def explore(
-        self,
-        params: Tree,
-        obs: np.ndarray,
-        prev_action: np.ndarray,
-        core: Acting,
-        drawn: np.ndarray,
+        self, params: Tree, obs: np.ndarray, prev: np.ndarray, core: Acting, drawn: np.ndarray
     ) -> Categorical:
-        policy = self.apply(params, obs, prev_action, core, np).policy
-        return self.warm_up.policy(policy, core.policy, prev_action, drawn)
+        policy = self.apply(params, obs, prev, core, np).policy
+        return self.warm_up.policy(policy, core.policy, prev, drawn)

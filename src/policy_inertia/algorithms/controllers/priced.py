@@ -150,25 +150,24 @@ class PricedConfig(NestedConfig):
         )
 
 
+Chosen = tuple[Any, Any]
+"""mu and the action, (B,) each."""
+
+
 class Choice(Protocol):
-    """Choose by Q(s, a_prev, .): mu and the action.
+    """Choose by Q(s, a_prev, .).
 
     Args:
         q: (B, A) values, the price of leaving a_prev included.
         log_core: (B, A) the core's log-probabilities.
-        prev_action: (B,)
-        critics_begin: Whether the critics choose an episode's first action (1) or the core (0).
+        prev: (B,) previous actions.
+        begin: Whether the critics choose an episode's first action (1) or the core (0).
         xp: `jax.numpy` or `numpy`.
     """
 
     def __call__(
-        self,
-        q: Array,
-        log_core: Array,
-        prev_action: Array,
-        critics_begin: Number = 0.0,
-        xp: Any = jnp,
-    ) -> tuple[Any, Any]: ...
+        self, q: Array, log_core: Array, prev: Array, begin: Number = 0, xp: Any = jnp
+    ) -> Chosen: ...
 
 
 class RewardScale(NamedTuple):
@@ -337,7 +336,7 @@ class Priced:
         self,
         params: PricedParams,
         obs: np.ndarray,
-        prev_action: np.ndarray,
+        prev: np.ndarray,
         core: Acting,
         drawn: np.ndarray,
     ) -> Categorical:
@@ -349,8 +348,8 @@ class Priced:
         if params.dial is not None:
             rest = (drawn - config.core_share) / max(1 - config.core_share, 1e-9)
             params = self.at(params, prices.draw(np.maximum(rest, 0), np) * params.dial.largest)
-        own = self.apply(params, obs, prev_action, core, np).policy
+        own = self.apply(params, obs, prev, core, np).policy
         core_pi = np.exp(core.policy.log_pi)
         share = np.where(drawn < config.core_share, 1.0, config.noise)[:, None]
         policy = log_probabilities((1 - share) * np.exp(own.log_pi) + share * core_pi)
-        return self.warm_up.policy(Categorical(policy), core.policy, prev_action, drawn)
+        return self.warm_up.policy(Categorical(policy), core.policy, prev, drawn)
