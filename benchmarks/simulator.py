@@ -1,7 +1,7 @@
-"""How fast the compiled Highway tasks are, beside highway-env, on one core and in one run.
+"""Time the compiled Highway tasks and highway-env, on one core and in one run.
 
-Both simulators run upstream's configuration (Lane Change with 45 others) with random actions and
-reset where an episode ends; each measurement has a process of its own.
+Both simulators run highway-env's settings (Lane Change with 45 others) with random actions, and
+reset when an episode ends. Each measurement has its own process.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -27,29 +28,29 @@ GOALS = {"LaneChange": 1000, "TwoWay": 600, "Merge": 600, "Intersection": 400}
 BATCH = 16
 
 
-def settings(task: str, vehicles: int | None) -> dict[str, Any]:
+def overrides(task: str, vehicles: int | None) -> dict[str, Any]:
+    """Return the settings on top of highway-env's."""
     return {"vehicles_count": vehicles or 45} if task == "LaneChange" else {}
 
 
 def theirs(task: str, seconds: float, vehicles: int | None = None) -> float:
-    """Steps of highway-env per second of this process."""
+    """Return highway-env's steps per second of CPU time."""
     import gymnasium as gym
     import highway_env  # noqa: F401 - registers its envs
 
     from policy_inertia.envs.highway import TASKS, configuration
-    from policy_inertia.envs.highway.upstream.configuration import exact_configuration
+    from policy_inertia.envs.highway.upstream.configuration import counterpart, exact_configuration
 
-    spec = TASKS[task]
-    assert spec.upstream is not None
-    config = configuration(spec, settings(task, vehicles), preset="upstream")
-    env = gym.make(spec.upstream.id, config=exact_configuration(spec, config)).unwrapped
+    config = configuration(TASKS[task], overrides(task, vehicles), preset="upstream")
+    upstream_config = exact_configuration(TASKS[task], config)
+    env: Any = gym.make(counterpart(TASKS[task]).id, config=upstream_config).unwrapped
     rng = np.random.default_rng(0)
     env.reset(seed=0)
     steps, start = 0, time.process_time()
     while time.process_time() - start < seconds:
         try:
-            _, _, terminated, truncated, _ = env.step(int(rng.integers(env.action_space.n)))  # type: ignore[attr-defined]
-        except ZeroDivisionError:  # upstream's Two-Way, on the oncoming lane
+            _, _, terminated, truncated, _ = env.step(int(rng.integers(env.action_space.n)))
+        except ZeroDivisionError:  # highway-env's Two-Way, on the oncoming lane
             terminated, truncated = True, False
         steps += 1
         if terminated or truncated:
@@ -58,11 +59,11 @@ def theirs(task: str, seconds: float, vehicles: int | None = None) -> float:
 
 
 def batch(task: str, vehicles: int | None = None, seed: int = 0) -> Any:
-    """A batch of our scenes, and the function that steps all of them once."""
+    """Return a function that steps a batch of our scenes once."""
     from policy_inertia.envs.highway import TrafficVectorEnv
     from policy_inertia.envs.spaces import Spaces
 
-    envs = TrafficVectorEnv(BATCH, task, settings(task, vehicles), preset="upstream")
+    envs = TrafficVectorEnv(BATCH, task, overrides(task, vehicles), preset="upstream")
     rng = np.random.default_rng(seed)
     envs.reset(seed=seed)
     n_actions = Spaces.of(envs.single_observation_space, envs.single_action_space, task).discrete.n
@@ -80,7 +81,7 @@ def batch(task: str, vehicles: int | None = None, seed: int = 0) -> Any:
 
 
 def ours(task: str, seconds: float, vehicles: int | None = None) -> float:
-    """Steps of our envs per second of this process, in a batch."""
+    """Return our steps per second of CPU time, in a batch."""
     step = batch(task, vehicles)
     steps, start = 0, time.process_time()
     while time.process_time() - start < seconds:
@@ -90,7 +91,7 @@ def ours(task: str, seconds: float, vehicles: int | None = None) -> float:
 
 
 def threads(task: str, seconds: float, workers: int) -> float:
-    """Steps per second of wall time with so many threads, each with a batch of its own."""
+    """Return our steps per second of wall time with some threads, each with its own batch."""
     steps = [batch(task, seed=k) for k in range(workers)]
     counts = [0] * workers
     end = time.perf_counter() + seconds
@@ -109,7 +110,7 @@ def threads(task: str, seconds: float, workers: int) -> float:
 
 
 def first_step(task: str, cache: str | None = None) -> float:
-    """Seconds from nothing imported to the first step, in a process of its own."""
+    """Return the seconds from nothing imported to the first step, in a new process."""
     code = (
         "import policy_inertia.envs.highway as h; "
         f"e = h.TrafficVectorEnv(1, {task!r}); e.reset(seed=0); e.step([0])"
@@ -121,7 +122,7 @@ def first_step(task: str, cache: str | None = None) -> float:
 
 
 def nsac(seconds: float) -> dict[str, float]:
-    """NSAC on Two-Way: steps per second at one update per two steps, and where the time goes."""
+    """Train NSAC on Two-Way; return its steps per second and the share of time of each part."""
     from policy_inertia.run_settings import settings as run_settings
     from policy_inertia.training.session import Session
 
@@ -159,21 +160,21 @@ def nsac(seconds: float) -> dict[str, float]:
 MEASURES = {"theirs": theirs, "ours": ours, "threads": threads, "nsac": nsac}
 
 
-def measured(*words: Any) -> Any:
-    """One measurement in a process of its own."""
-    command = [sys.executable, "-W", "ignore", __file__, "--one", *map(str, words)]
+def measured(*arguments: Any) -> Any:
+    """Call one of MEASURES in a new process and return its result."""
+    command = [sys.executable, "-W", "ignore", __file__, "--one", *map(str, arguments)]
     environment = os.environ | {"PYGAME_HIDE_SUPPORT_PROMPT": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    if done.returncode:
-        raise SystemExit(f"{words} failed: {done.stderr.strip().splitlines()[-1]}")
-    answer = json.loads(done.stdout.strip().splitlines()[-1])
-    print(f"  {' '.join(map(str, words))}: {answer}", file=sys.stderr)
-    return answer
+    process = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if process.returncode:
+        raise SystemExit(f"{arguments} failed: {process.stderr.strip().splitlines()[-1]}")
+    result = json.loads(process.stdout.strip().splitlines()[-1])
+    print(f"  {' '.join(map(str, arguments))}: {result}", file=sys.stderr)
+    return result
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each measurement")
+    parser.add_argument("--seconds", type=float, default=8.0, help="duration of each measurement")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "simulator.json")
     parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -186,7 +187,7 @@ def main() -> None:
     for task in GOALS:
         one, two = (measured("threads", task, args.seconds, n) for n in (1, 2))
         figures["two_threads"][task] = two / one
-    os.sched_setaffinity(0, {max(cores)})  # from here on everything has one core
+    os.sched_setaffinity(0, {max(cores)})  # all later measurements run on one core
     figures["steps_per_second"] = {
         task: {who: measured(who, task, args.seconds) for who in ("ours", "theirs")}
         for task in GOALS
@@ -195,8 +196,6 @@ def main() -> None:
         n: {who: measured(who, "LaneChange", args.seconds, n) for who in ("ours", "theirs")}
         for n in (10, 200)
     }
-    import tempfile
-
     with tempfile.TemporaryDirectory() as cache:
         figures["first_step_cold"] = first_step("TwoWay", cache)
     first_step("TwoWay")
@@ -208,7 +207,7 @@ def main() -> None:
 
 
 def report(figures: dict[str, Any]) -> str:
-    """The tables in docs/highway.md."""
+    """Return the tables of docs/highway.md."""
     lines = [
         "| task | ours, steps/s | highway-env | ratio | wanted | two threads / one |",
         "|---|---|---|---|---|---|",

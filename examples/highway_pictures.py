@@ -1,6 +1,7 @@
-"""The four Highway tasks as highway-env draws them, in the paper's configuration, in one picture.
+"""Draw the four Highway tasks with the paper's settings in one picture.
 
-pip install policy-inertia[highway]; then: python examples/highway_pictures.py highway.png
+pip install 'policy-inertia[highway]'
+python examples/highway_pictures.py highway.png
 """
 
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 
 import policy_inertia.envs.highway  # noqa: F401  (registers the tasks)
 
-# where each is drawn, its seed, and the actions until then: 1 does nothing, 4 drives slower
+# its place in the picture, its seed, and its actions: 1 does nothing, 4 drives slower
 SCENES = {
     "LaneChange": ("A", 6, [1] * 3),
     "Merge": ("B", 6, [1] * 3),

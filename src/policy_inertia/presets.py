@@ -22,8 +22,8 @@ CLASSIC: Preset = {
     "PricedConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
 }
 
-# The paper's column for Atari. Ours where it does not say: how many steps, how often to evaluate,
-# and when to start learning.
+# The paper's column for Atari. Ours are how often to evaluate (in the paper 20 rollouts every 5,000
+# steps) and, because the paper does not state them, the number of steps and when to start learning.
 _ATARI_CONTROLLER = {
     "hidden": (512,),
     "train_interval": 4,

@@ -20,6 +20,7 @@ def test_stable_baselines_records_a_video_of_our_policy(tmp_path: Path) -> None:
     policy = fresh()
     obs, state, start = recorder.reset(), None, np.ones(1, bool)
     for _ in range(21):
+        assert isinstance(obs, np.ndarray)
         action, state = policy.predict(obs, state, start)
         obs, _, start, _ = recorder.step(action)
     recorder.close()

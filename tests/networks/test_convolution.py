@@ -137,7 +137,7 @@ def test_twins_are_two_networks() -> None:
 
 def test_weights_have_the_range_of_pytorch() -> None:
     first = init_torso(np.random.default_rng(0), ATARI)[0]
-    assert 0.9 / 16 < abs(first["w"]).max() <= 1 / 16
+    assert 0.9 / 16 < np.abs(first["w"]).max() <= 1 / 16
 
 
 def test_an_image_that_is_too_small_is_refused() -> None:

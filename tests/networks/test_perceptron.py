@@ -39,10 +39,10 @@ def test_a_perceptron_agrees_with_plain_loops() -> None:
 
 def test_weights_are_uniform_in_the_range_of_pytorch() -> None:
     first, last = init_mlp(np.random.default_rng(0), (16, 400, 2))
-    assert 0.99 / 4 < abs(first["w"]).max() <= 1 / 4
-    assert 0.9 / 4 < abs(first["b"]).max() <= 1 / 4
-    assert abs(last["w"]).max() <= 1 / 20
-    assert abs(last["b"]).max() > 0
+    assert 0.99 / 4 < np.abs(first["w"]).max() <= 1 / 4
+    assert 0.9 / 4 < np.abs(first["b"]).max() <= 1 / 4
+    assert np.abs(last["w"]).max() <= 1 / 20
+    assert np.abs(last["b"]).max() > 0
 
 
 def test_zero_bias_changes_the_last_bias_only() -> None:

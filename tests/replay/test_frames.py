@@ -33,6 +33,11 @@ class Each:
         return np.arange(high)
 
 
+def transition(*fields: Any) -> Transition:
+    """A batch of transitions from arrays or lists."""
+    return Transition(*(np.asarray(field) for field in fields))
+
+
 def everything(replay: FrameReplay) -> Transition:
     words = np.full((len(replay), replay.width), -1, np.int32)
     every: Any = Each()
@@ -208,7 +213,7 @@ def play(replay, start, episodes, length):
                 [1],
                 stacks[t + 1 : t + 2],
             )
-            replay.add(Transition(*row))
+            replay.add(transition(*row))
 
 
 def test_each_frame_is_stored_once() -> None:
@@ -233,7 +238,7 @@ def test_only_new_frames_are_stored(stacks: str, stored: int) -> None:
     replay = FrameReplay(100, (3, 2, 2), ACTIONS)
     seen = [np.repeat(np.frombuffer(s.encode(), np.uint8), 4)[None] for s in stacks.split()]
     for obs, after in itertools.pairwise(seen):
-        replay.add(Transition(obs, [0], [0], [0], [1], after))
+        replay.add(transition(obs, [0], [0], [0], [1], after))
     assert replay._ring.counts[WRITTEN] == stored
     np.testing.assert_array_equal(everything(replay).next_obs, np.concatenate(seen[1:]))
 
@@ -253,7 +258,7 @@ def test_a_still_picture_is_stored_again_before_it_grows_old() -> None:
     least = 400
     for t in range(2_000):
         obs, after = (np.concatenate([still, stacks[k : k + 1]]) for k in (t, t + 1))
-        replay.add(Transition(obs, [0, 0], [0, 0], [0, 1], [1, 1], after))
+        replay.add(transition(obs, [0, 0], [0, 0], [0, 1], [1, 1], after))
         if t > 400:
             least = min(least, len(replay))
     assert least == 400  # 441 frames; a moving env's 200 transitions need 200 of them
@@ -288,7 +293,7 @@ def test_draws_are_those_of_the_plain_replay() -> None:
 def test_compiled_code_reads_bytes_and_numbers() -> None:
     replay = FrameReplay(4, (3, 5, 4), ACTIONS)
     obs, after = np.arange(60, dtype=np.uint8)[None], np.arange(196, 256, dtype=np.uint8)[None]
-    replay.add(Transition(obs, [-1], [2], [1.5], [0.25], after))
+    replay.add(transition(obs, [-1], [2], [1.5], [0.25], after))
     words = np.zeros((1, 2, replay.width), np.int32)
     replay.sample(np.random.default_rng(0), (1, 2), words)
     got = jax.jit(replay.unpack)(words)
@@ -470,7 +475,7 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(InputError, match=r"images \(84, 84\)"):
         FrameReplay(10, (84, 84), ACTIONS)  # type: ignore[arg-type]
     replay, obs = FrameReplay(10, (3, 5, 4), ACTIONS), np.zeros((2, 60), np.uint8)
-    row = Transition(obs, [0, 0], [0, 0], [0, 0], [1, 1], obs)
+    row = transition(obs, [0, 0], [0, 0], [0, 0], [1, 1], obs)
     with pytest.raises(InputError, match=r"float32\[2, 60\]: .* takes uint8\[2, 60\]"):
         replay.add(row._replace(obs=obs.astype(np.float32)))
     with pytest.raises(InputError, match=r"uint8\[2, 59\]"):

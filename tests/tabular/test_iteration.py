@@ -19,6 +19,7 @@ from policy_inertia.tabular import (
 )
 from policy_inertia.tabular.iteration import soft_inertia, whole_rounds
 from policy_inertia.tabular.values import state_value
+from policy_inertia.types import Array
 from tests.support.tabular_cases import over_cases
 
 
@@ -94,7 +95,7 @@ def test_the_gradient_of_nsacs_loss_vanishes_at_the_soft_inertia() -> None:
 
     @jax.jit
     @jax.grad
-    def slope(x: jax.Array) -> jax.Array:
+    def slope(x: jax.Array) -> Array:
         return soft_policy_loss(log_mixture(x, jnp.log(core), prev, 0.0), jnp.asarray(q), alpha)
 
     low, high = np.full(n, -9.0), np.full(n, 9.0)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from policy_inertia.algorithms.controllers.prices import DECADES
 from policy_inertia.envs.making import EnvLike
@@ -17,7 +18,6 @@ from policy_inertia.metrics.measures import MEASURES, RETURN
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.protocol import Predictor
-from policy_inertia.types import Array
 
 CALIBRATION = 3
 """Stream of episode seeds; training and the other evaluations use other streams."""
@@ -157,12 +157,12 @@ class _Gaps:
 
     def predict(
         self,
-        observation: Array,
+        observation: ArrayLike,
         state: State | None = None,
-        episode_start: Array | None = None,
+        episode_start: ArrayLike | None = None,
         deterministic: bool = False,
     ) -> tuple[np.ndarray, State]:
-        obs = self.policy.spaces.encode(observation)
+        obs = self.policy.spaces.encode(np.asarray(observation))
         memory = self.policy.memory.at(state, len(obs), episode_start)
         scores = self.policy.acting(obs, memory[PREVIOUS_ACTION]).scores
         gaps = np.asarray(scores.max(1, keepdims=True) - scores)

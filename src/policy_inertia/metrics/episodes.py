@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from policy_inertia.actions.space import ActionSpace
 from policy_inertia.errors import InputError
-from policy_inertia.types import Array
 
 
 @dataclass(frozen=True)
@@ -50,24 +50,24 @@ class Episode:
         return reversals(self.actions, self.space)
 
 
-def switches(actions: Array, space: ActionSpace | None = None) -> int:
+def switches(actions: ArrayLike, space: ActionSpace | None = None) -> int:
     """c_i of the paper: the number of steps of one episode with a_t != a_{t-1}."""
     a = _checked(actions, space)
     return int(np.count_nonzero(~_equal(a[1:], a[:-1], space)))
 
 
-def reversals(actions: Array, space: ActionSpace | None = None) -> int:
+def reversals(actions: ArrayLike, space: ActionSpace | None = None) -> int:
     """The number of steps that undo a switch (A, B, A) in one episode."""
     a = _checked(actions, space)
     return int(np.count_nonzero(_equal(a[2:], a[:-2], space) & ~_equal(a[2:], a[1:-1], space)))
 
 
-def oscillation_ratio(episodes: Iterable[Array]) -> float:
+def oscillation_ratio(episodes: Iterable[ArrayLike]) -> float:
     """xi, Equation (action-oscillation-ratio) as evaluated: the mean over episodes of c_i / n_i."""
-    return mean([switches(e) / len(e) for e in episodes])
+    return mean([switches(e) / len(np.asarray(e)) for e in episodes])
 
 
-def switch_matrix(episodes: Iterable[Array], n_actions: int) -> np.ndarray:
+def switch_matrix(episodes: Iterable[ArrayLike], n_actions: int) -> np.ndarray:
     """Counts[i, j] of action j right after action i; the diagonal counts repetitions."""
     counts = np.zeros((n_actions, n_actions), np.int64)
     for episode in episodes:
@@ -86,7 +86,7 @@ def mean(values: Sequence[Any]) -> float:
     return float(np.mean(values)) if len(values) else float("nan")
 
 
-def _checked(actions: Array, space: ActionSpace | None = None) -> np.ndarray:
+def _checked(actions: ArrayLike, space: ActionSpace | None = None) -> np.ndarray:
     array = np.asarray(actions)
     shape = () if space is None else space.shape
     if array.ndim < 1 or array.shape[1:] != shape or not len(array):

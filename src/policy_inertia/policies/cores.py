@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import ArrayLike
 
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms.interface import Acting, plain
@@ -34,7 +35,6 @@ from policy_inertia.policies.probing import (
     gym_space,
     read_spaces,
 )
-from policy_inertia.types import Array
 
 GREEDY = 0.0
 """The temperature at which only the best action has a positive probability."""
@@ -108,15 +108,15 @@ class Core:
         """Make the actions that are sampled from now on reproducible."""
         self._rng = np.random.default_rng(seed)
 
-    def probabilities(self, obs: Array) -> np.ndarray:
+    def probabilities(self, obs: ArrayLike) -> np.ndarray:
         """pi_core(.|s) for a batch of the env's observations: (B, A), float32."""
         return np.exp(self.acting(obs).policy.log_pi)
 
-    def scores(self, obs: Array) -> np.ndarray | None:
+    def scores(self, obs: ArrayLike) -> np.ndarray | None:
         """Q-values or log-probabilities, (B, A), which hysteresis compares; None for actions."""
         return None if self.kind == "action" else self._scores(self.output(obs))
 
-    def acting(self, obs: Array) -> Acting:
+    def acting(self, obs: ArrayLike) -> Acting:
         """Probabilities and scores for a batch of the env's observations, from one call."""
         values = self.output(obs)
         if self.kind == "action":
@@ -135,7 +135,7 @@ class Core:
             values = np.log(values, out=np.full_like(values, LOG_ZERO), where=values > 0)
         return np.asarray(log_softmax(values / (self.temperature or 1), np))
 
-    def output(self, obs: Array) -> np.ndarray:
+    def output(self, obs: ArrayLike) -> np.ndarray:
         """The checked output of the core itself: actions counted from 0, or (B, A) float32."""
         obs = np.asarray(obs)
         expected = self.spaces.obs_shape
@@ -148,9 +148,9 @@ class Core:
 
     def predict(
         self,
-        observation: Array,
+        observation: ArrayLike,
         state: State | None = None,
-        episode_start: Array | None = None,
+        episode_start: ArrayLike | None = None,
         deterministic: bool = False,
     ) -> tuple[np.ndarray, State]:
         """Choose actions as `Policy.predict` does; the state is the previous action."""

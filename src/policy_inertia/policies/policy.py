@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from policy_inertia.algorithms.interface import Acting, AlgorithmConfig, Dial, Nested
 from policy_inertia.envs.spaces import Spaces
@@ -67,9 +68,9 @@ class Policy:
 
     def predict(
         self,
-        observation: Array,
+        observation: ArrayLike,
         state: State | None = None,
-        episode_start: Array | None = None,
+        episode_start: ArrayLike | None = None,
         deterministic: bool = False,
     ) -> tuple[np.ndarray, State]:
         """Choose actions for one observation or a batch, as SB3's recurrent policies do.
@@ -99,7 +100,7 @@ class Policy:
         """The policy's outputs for a batch of encoded observations."""
         return self.algorithm.apply(self.params, obs, prev_action, np)
 
-    def probabilities(self, observation: Array, prev_action: Array | int = -1) -> np.ndarray:
+    def probabilities(self, observation: ArrayLike, prev_action: ArrayLike = -1) -> np.ndarray:
         """pi(.|s, a_prev), Equation (mixed_policy); `prev_action` counts from 0, -1 means none.
 
         For a method that also chooses how long to hold, this is the marginal over its actions.
@@ -109,7 +110,7 @@ class Policy:
         pi = self._marginal(acting.policy.log_pi)
         return pi[0] if single else pi
 
-    def core_probabilities(self, observation: Array) -> np.ndarray:
+    def core_probabilities(self, observation: ArrayLike) -> np.ndarray:
         """pi_core(.|s): what the core alone would do; the same policy where nothing is nested."""
         acting, single = self._query(observation, -1)
         pi = self._marginal(acting.core.log_pi)
@@ -119,7 +120,7 @@ class Policy:
         """Sum the probabilities of an action over the numbers of steps to hold it."""
         return np.exp(log_pi).reshape(len(log_pi), -1, len(self.repeats)).sum(2)
 
-    def inertia(self, observation: Array, prev_action: Array | int = -1) -> np.ndarray:
+    def inertia(self, observation: ArrayLike, prev_action: ArrayLike = -1) -> np.ndarray:
         """mu(s, a_prev); 0 without a previous action, and for methods without a controller."""
         acting, single = self._query(observation, prev_action)
         mu = np.asarray(acting.mu)
@@ -264,7 +265,7 @@ class Policy:
         """
         return cls(**vars(read_policy(Path(path), core)))
 
-    def _batch(self, observation: Array) -> tuple[np.ndarray, bool]:
+    def _batch(self, observation: ArrayLike) -> tuple[np.ndarray, bool]:
         observation = np.asarray(observation)
         expected = self.spaces.obs_shape
         if observation.shape == expected:
@@ -276,7 +277,7 @@ class Policy:
             f"{self.task or 'a task'} with shape {expected}, so give that or a batch of it"
         )
 
-    def _query(self, observation: Array, prev_action: Array | int) -> tuple[Acting, bool]:
+    def _query(self, observation: ArrayLike, prev_action: ArrayLike) -> tuple[Acting, bool]:
         obs, single = self._batch(observation)
         prev = np.broadcast_to(np.asarray(prev_action), len(obs))
         n_actions = self.spaces.actions.width

@@ -61,7 +61,7 @@ def test_charges_by_hand() -> None:
 def test_every_action_but_the_last_costs_the_price() -> None:
     u = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], np.float32)
     q = prices.net(u, 0.5, one_hot(np.array([1, -1]), 3, np))
-    np.testing.assert_allclose(q - [[0.5], [0]], [[0.5, 2.0, 2.5], [1.0, 2.0, 3.0]])
+    np.testing.assert_allclose(q - np.array([[0.5], [0.0]]), [[0.5, 2.0, 2.5], [1.0, 2.0, 3.0]])
 
 
 def test_best_action_after_its_price_is_hysteresis_with_that_threshold() -> None:
