@@ -16,6 +16,7 @@ from numba.core import event
 
 from policy_inertia.envs.highway.simulator.jit import (
     Record,
+    Rows,
     compiled,
     entry_point,
     source_digest,
@@ -106,12 +107,7 @@ def report(scene: Record, lanes: np.ndarray, settings: Record, outcome: Record) 
 
 
 def judge(
-    scene: Record,
-    lanes: np.ndarray,
-    roads: np.ndarray,
-    settings: Record,
-    action: int,
-    outcome: Record,
+    scene: Record, lanes: Rows, roads: Rows, settings: Record, action: int, outcome: Record
 ) -> None:
     """Write the reward of the action that led to this scene, and whether the episode ends here."""
     own.report(scene, lanes, settings, outcome)

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numba  # never with fastmath, which reorders sums
+import numpy as np
 
 Record = Any  # one row of a structured array
+Rows = np.ndarray  # a structured array, such as the table of lanes
 
 # NumPy's error model: a division by zero gives inf, as in highway-env, and costs no branch
 _STRICT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}

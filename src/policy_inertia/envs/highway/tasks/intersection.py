@@ -9,7 +9,7 @@ import numpy as np
 
 from policy_inertia.envs.highway.config_checks import number, reward_range, whole
 from policy_inertia.envs.highway.simulator import generator
-from policy_inertia.envs.highway.simulator.jit import Record, compiled, inlined
+from policy_inertia.envs.highway.simulator.jit import Record, Rows, compiled, inlined
 from policy_inertia.envs.highway.simulator.lanes import (
     WIDTH,
     Network,
@@ -193,12 +193,7 @@ def _terminated(scene: Record, lanes: np.ndarray, settings: Record, outcome: Rec
 
 @compiled
 def _reward(
-    scene: Record,
-    lanes: np.ndarray,
-    roads: np.ndarray,
-    settings: Record,
-    action: int,
-    outcome: Record,
+    scene: Record, lanes: Rows, roads: Rows, settings: Record, action: int, outcome: Record
 ) -> float:
     ego = scene.ego
     share = speed_share(scene, settings, scene.speed[ego])

@@ -9,7 +9,7 @@ import numpy as np
 
 from policy_inertia.envs.highway.config_checks import count_range, number, reward_range, whole
 from policy_inertia.envs.highway.simulator import generator
-from policy_inertia.envs.highway.simulator.jit import Record, compiled
+from policy_inertia.envs.highway.simulator.jit import Record, Rows, compiled
 from policy_inertia.envs.highway.simulator.lanes import (
     MAX_LANES,
     WIDTH,
@@ -74,12 +74,7 @@ def _begin(scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record
 
 @compiled
 def _reward(
-    scene: Record,
-    lanes: np.ndarray,
-    roads: np.ndarray,
-    settings: Record,
-    action: int,
-    outcome: Record,
+    scene: Record, lanes: Rows, roads: Rows, settings: Record, action: int, outcome: Record
 ) -> float:
     ego = scene.ego
     sides = roads[lanes[scene.lane[ego]].road].lanes

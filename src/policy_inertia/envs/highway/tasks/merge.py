@@ -6,7 +6,7 @@ import numpy as np
 
 from policy_inertia.envs.highway.config_checks import count_range, reward_range
 from policy_inertia.envs.highway.simulator import generator
-from policy_inertia.envs.highway.simulator.jit import Record, compiled
+from policy_inertia.envs.highway.simulator.jit import Record, Rows, compiled
 from policy_inertia.envs.highway.simulator.lanes import (
     Network,
     centre,
@@ -89,12 +89,7 @@ def _add_where_free(scene: Record, lanes: np.ndarray) -> None:
 
 @compiled
 def _reward(
-    scene: Record,
-    lanes: np.ndarray,
-    roads: np.ndarray,
-    settings: Record,
-    action: int,
-    outcome: Record,
+    scene: Record, lanes: Rows, roads: Rows, settings: Record, action: int, outcome: Record
 ) -> float:
     ego = scene.ego
     slowed_down = 0.0  # the merging vehicles, in shares of their target speeds

@@ -6,7 +6,7 @@ import numpy as np
 
 from policy_inertia.envs.highway.config_checks import count_range
 from policy_inertia.envs.highway.simulator import generator
-from policy_inertia.envs.highway.simulator.jit import Record, compiled
+from policy_inertia.envs.highway.simulator.jit import Record, Rows, compiled
 from policy_inertia.envs.highway.simulator.lanes import Network, centre, network, straight
 from policy_inertia.envs.highway.simulator.placement import add, draw_count, make_ego
 from policy_inertia.envs.highway.simulator.task import Config, TrafficTask, Upstream
@@ -52,12 +52,7 @@ def _begin(scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record
 
 @compiled
 def _reward(
-    scene: Record,
-    lanes: np.ndarray,
-    roads: np.ndarray,
-    settings: Record,
-    action: int,
-    outcome: Record,
+    scene: Record, lanes: Rows, roads: Rows, settings: Record, action: int, outcome: Record
 ) -> float:
     ego = scene.ego
     reward = settings.collision_reward * float(scene.crashed[ego])
