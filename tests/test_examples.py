@@ -16,7 +16,13 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-OUTPUT = {"cartpole.py": "oscillation_ratio", "highway_pictures.py": "wrote highway.png"}
+OUTPUT = {
+    "before_and_after.py": "wrote before-and-after.gif",
+    "cartpole.py": "oscillation_ratio",
+    "highway_pictures.py": "wrote highway.png",
+}
+BRIEF = ["--core-steps", "1500", "--steps", "600", "--episodes", "4"]
+ARGUMENTS = {"before_and_after.py": BRIEF}
 
 
 def run(arguments: list[str], folder: Path) -> str:
@@ -31,7 +37,8 @@ def run(arguments: list[str], folder: Path) -> str:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_example_runs(path: Path, tmp_path: Path) -> None:
-    assert OUTPUT[path.name] in run([str(path)], tmp_path)
+    arguments = ARGUMENTS.get(path.name, [])
+    assert OUTPUT[path.name] in run([str(path), *arguments], tmp_path)
 
 
 def test_readme_code_makes_a_policy_smooth_and_trains_one(

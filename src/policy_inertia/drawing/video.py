@@ -50,10 +50,24 @@ def write(recordings: Sequence[Recording], path: Path, speed: float = 10) -> Non
     Raises:
         InputError: The file cannot be written, or the recordings have no frames.
     """
+    check_path(path)  # before the drawing, which takes time
+    save([image for recording in recordings for image in draw(recording)], path, speed)
+
+
+def save(images: list[Image.Image], path: Path, speed: float = 10) -> None:
+    """Write pictures of one size as a moving picture.
+
+    Args:
+        images: The pictures.
+        path: Ends with .gif or .mp4.
+        speed: Pictures per second.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
     check_path(path)
     if not speed > 0:
         raise InputError(f"speed is {speed}: show more than 0 steps a second")
-    images = [image for recording in recordings for image in draw(recording)]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         (_gif if path.suffix.lower() == ".gif" else _mp4)(images, path, speed)

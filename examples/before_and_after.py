@@ -1,0 +1,82 @@
+"""A policy before and after smoothing, in one moving picture: the one in README.
+
+A DQN of Stable-Baselines3 on Two-Way and the same DQN with a controller drive from the same start.
+
+    pip install 'policy-inertia[highway,sb3]'
+    python examples/before_and_after.py --out before-and-after.gif
+"""
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+import tyro
+from PIL import Image
+
+import policy_inertia as pi
+from policy_inertia.drawing.video import draw, save
+from policy_inertia.evaluation.recording import Recording, record
+from policy_inertia.study.declared.plug_in import CORE_STEPS, KWARGS, STEPS, TASK, train_core
+
+
+@dataclass(frozen=True)
+class Options:
+    out: Path = Path("before-and-after.gif")
+    core_steps: int = CORE_STEPS
+    """Steps of the DQN."""
+    steps: int = STEPS
+    """Steps of the controller."""
+    episodes: int = 100
+    """Episodes on which the two are compared."""
+    seed: int = 33
+    """Seed of the training runs."""
+    start: int = 2
+    """Seed of the episode."""
+
+
+def together(before: Recording, after: Recording) -> list[Image.Image]:
+    """One above the other; the episode that ends first waits at its last picture."""
+    columns = [list(draw(recording)) for recording in (before, after)]
+    pictures = []
+    for pair in zip_longest(*columns):
+        top, bottom = (image or column[-1] for image, column in zip(pair, columns, strict=True))
+        picture = Image.new("RGB", (top.width, top.height + bottom.height))
+        picture.paste(top)
+        picture.paste(bottom, (0, top.height))
+        pictures.append(picture)
+    return pictures
+
+
+def main(options: Options) -> None:
+    core = Path("runs") / "before-and-after" / "core.zip"
+    if not core.exists():
+        train_core(core, options.seed, options.core_steps)
+    result = pi.smooth(
+        core,
+        TASK,
+        steps=options.steps,
+        episodes=options.episodes,
+        seed=options.seed,
+        out=core.parent / "smooth",
+        resume=True,
+        env_kwargs=KWARGS,
+    )
+    print(result)
+    before, after = (
+        record(
+            result.candidates[name].policy,
+            TASK,
+            1,
+            options.start,
+            deterministic=True,
+            label=label,
+            env_kwargs=KWARGS,
+        )[0]
+        for name, label in (("core", "DQN"), ("controller", "DQN, smoothed"))
+    )
+    save(together(before, after), options.out)
+    print(f"wrote {options.out}: {before.switches} switches before, {after.switches} after")
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options))
