@@ -9,6 +9,7 @@ from policy_inertia.cli import main as entry
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.main import COMMANDS
 from tests.cli.conftest import Run
+from tests.cli.greet import Greet
 
 # Shows every help page, then prints which of the slow libraries were imported.
 SHOW_HELP = """
@@ -61,8 +62,6 @@ def test_help_imports_neither_jax_nor_numpy() -> None:
 
 
 def test_command_is_added_by_a_class_and_one_row(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.cli.greet import Greet
-
     monkeypatch.setitem(entry.COMMANDS, Greet.name, Greet)
     assert issubclass(Greet, Command)
     assert re.search(r"policy-inertia greet Ada --times 2 +Greet somebody\n", run().out)

@@ -24,7 +24,9 @@ class Methods(Command):
     def run(self) -> None:
         from policy_inertia.methods import METHODS
 
-        table = Table("method", "what it is", "holds an action for", "price of a switch", box=None)
+        table = Table(
+            "method", "what it is", "holds an action for", "penalty of a switch", box=None
+        )
         for name, row in METHODS.items():
             hold = "1 step" if row.repeats == (1,) else f"{', '.join(map(str, row.repeats))} steps"
             table.add_row(name, row.about, hold, f"{row.penalty:g}" if row.penalty else "")
