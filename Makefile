@@ -1,4 +1,4 @@
-# `make demo` and `make test` set up everything they need by themselves.
+# Each target sets up the environment that it needs.
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
@@ -14,7 +14,7 @@ demo: $(VENV)/.core  ## DQN, SAC and NSAC on Two-Way: a table, a report, curves,
 test: $(VENV)/.test lint  ## lint, types and the quick tests (those of the report need Chromium)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-slow: $(VENV)/.test  ## minutes of training: do the methods solve CartPole?
+test-slow: $(VENV)/.test  ## hours of training: do the methods learn their tasks?
 	$(BIN)/python -m pytest -s -m slow
 
 test-bounds: $(VENV)/.test  ## the Highway simulator with every index checked (it has its own cache)
@@ -31,7 +31,7 @@ lint: $(VENV)/.test
 benchmark: $(VENV)/.core .venv-peers/.done  ## our learner beside other libraries
 	$(BIN)/python benchmarks/learner.py --peers .venv-peers/bin/python
 
-benchmark-studies: $(VENV)/.core  ## what the study runner itself costs
+benchmark-studies: $(VENV)/.core  ## the overhead of the study runner
 	$(BIN)/python benchmarks/studies.py
 
 benchmark-interop: $(VENV)/.test  ## latency of exported policies and of SmoothActions
@@ -40,7 +40,7 @@ benchmark-interop: $(VENV)/.test  ## latency of exported policies and of SmoothA
 benchmark-atari: $(VENV)/.test  ## learning from pixels beside PyTorch
 	$(BIN)/python benchmarks/atari.py
 
-study-plug-in: $(VENV)/.test  ## smooth around DQNs of Stable-Baselines3: what is missing of its records
+study-plug-in: $(VENV)/.test  ## run the missing seeds of the plug-in study, print its tables
 	$(BIN)/python -m policy_inertia.study.declared.plug_in
 
 benchmark-simulator: $(VENV)/.test  ## our Highway tasks beside highway-env
