@@ -50,7 +50,8 @@ METHODS: dict[str, Method] = {
 
 AROUND_A_CORE: dict[str, Method] = {
     "smooth": Method(
-        "a gate for every price of switching around a frozen core", GateConfig(core=FrozenConfig())
+        "a gate for every price of switching around a frozen core",
+        GateConfig(core=FrozenConfig(), refund=0.1),
     ),
     "smooth-mu": Method(
         "the paper's learned inertia around a frozen core", InertiaConfig(core=FrozenConfig())

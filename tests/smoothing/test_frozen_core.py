@@ -88,3 +88,8 @@ def test_while_the_core_is_watched_the_critics_learn_its_value(watching: bool) -
 def test_frozen_core_cannot_be_trained_without_a_policy() -> None:
     with pytest.raises(InputError, match="needs a policy that you have"):
         Session(settings("smooth", "CartPole-v1"), "CartPole-v1")
+
+
+def test_a_gate_around_a_frozen_core_refunds_a_tenth_of_the_price() -> None:
+    config: Any = settings("smooth", "CartPole-v1").config
+    assert config.refund == 0.1
