@@ -244,18 +244,22 @@ def test_controller_without_parts_is_refused(
         export(policy, tmp_path / "p.onnx")
 
 
-def test_graph_that_differs_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["nsac", "dial-dqn"])
+def test_graph_that_differs_is_not_written(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def wrong(policy: Policy) -> PolicyDescription:
         description = describe(policy)
         assert description.controller is not None
-        ((features, (*first, last)),) = description.controller.networks
-        assert isinstance(last, Linear)
-        last = Linear(last.w, last.b + 0.01)
-        networks = ((features, (*first, last)),)
-        controller = dataclasses.replace(description.controller, networks=networks)
+        networks = []
+        for features, (*first, last) in description.controller.networks:
+            assert isinstance(last, Linear)
+            shift = 0.1 * np.arange(1, len(last.b) + 1, dtype=np.float32)
+            networks.append((features, (*first, Linear(last.w, last.b + shift))))
+        controller = dataclasses.replace(description.controller, networks=tuple(networks))
         return dataclasses.replace(description, controller=controller)
 
     monkeypatch.setattr(onnx_out, "describe", wrong)
-    with pytest.raises(InputError, match=r"differs from Policy\(nsac .* nothing was written"):
-        export(fresh("nsac"), tmp_path / "p.onnx")
+    with pytest.raises(InputError, match=rf"differs from Policy\({method} .* nothing was written"):
+        export(fresh(method), tmp_path / "p.onnx")
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""A builder of ONNX graphs: nodes, constants, and networks layer by layer.
+"""A builder of ONNX graphs: nodes, constants and common combinations of them.
 
 It uses operators of opset 13 only. onnxruntime has run them since version 1.6, and most other
 runtimes do too.
@@ -12,17 +12,6 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.errors import InputError
-from policy_inertia.networks.layers import (
-    Activation,
-    ChannelsFirst,
-    ChannelsLast,
-    Conv,
-    Flatten,
-    Layers,
-    Linear,
-    OneHot,
-    Rescale,
-)
 
 OPSET, IR_VERSION = 13, 7
 
@@ -75,47 +64,6 @@ class GraphBuilder:
     def integers(self, values: Any) -> str:
         """Add an array of integers; a range stands for the list of its numbers."""
         return self.constant([list(v) if isinstance(v, range) else v for v in values], np.int64)
-
-    def network(self, layers: Layers, x: str) -> str:
-        """The output of a network, as `networks.layers.run` computes it."""
-        for layer in layers:
-            match layer:
-                case Linear():
-                    x = self.add("Gemm", x, self.constant(layer.w), self.constant(layer.b))
-                case Activation():
-                    x = self.activation(layer.name, x)
-                case Flatten():
-                    x = self.add("Flatten", x, axis=1)
-                case ChannelsFirst():
-                    x = self.add("Transpose", x, perm=[0, 3, 1, 2])
-                case ChannelsLast():
-                    x = self.add("Transpose", x, perm=[0, 2, 3, 1])
-                case Conv():
-                    strides = [layer.stride, layer.stride]
-                    w, b = self.constant(layer.w), self.constant(layer.b)
-                    x = self.add("Conv", x, w, b, strides=strides)
-                case Rescale():
-                    x = self.add("Sub", x, self.constant(layer.mean))
-                    x = self.add("Div", x, self.constant(layer.std))
-                    if layer.clip is not None:
-                        low, high = self.constant(-layer.clip), self.constant(layer.clip)
-                        x = self.add("Clip", x, low, high)
-                case OneHot():
-                    x = self.one_hot(self.column(x), layer.n, layer.first)
-        return x
-
-    def activation(self, name: str, x: str) -> str:
-        """An activation by PyTorch's name."""
-        match name:
-            case "ReLU":
-                return self.add("Relu", x)
-            case "SiLU":
-                return self.add("Mul", x, self.add("Sigmoid", x))
-            case "ELU":
-                return self.add("Elu", x, alpha=1.0)
-            case "LeakyReLU":
-                return self.add("LeakyRelu", x, alpha=0.01)
-        return self.add(name, x)  # Tanh and Sigmoid have the same name in ONNX
 
     def as_float(self, x: str) -> str:
         return self.add("Cast", x, to=self.onnx.TensorProto.FLOAT)

@@ -1,6 +1,6 @@
 """Export a policy as one ONNX file, which any ONNX runtime can run.
 
-The graph is built by hand from the policy's layers (`onnx_graph.py`, `onnx_rules.py`). Before the
+The graph is built by hand from the policy's layers (`onnx_layers.py`, `onnx_rules.py`). Before the
 file is written, it is compared with the policy itself.
 """
 
@@ -102,6 +102,7 @@ def compare(
     Raises:
         InputError: The file and the policy differ.
     """
+    name = str(policy)
     space = policy.space if isinstance(policy, Core) else gym_space(policy.spaces)
     obs = example_observations(space, n)
     state = _random_state(policy, obs)
@@ -134,7 +135,7 @@ def compare(
     wrong = int((differ & ~near).sum())
     if not difference <= TOLERANCE or wrong:
         raise InputError(
-            f"the ONNX graph differs from {policy} by {difference:.1e} and in {wrong} of {n} "
+            f"the ONNX graph differs from {name} by {difference:.1e} and in {wrong} of {n} "
             "actions: nothing was written, so please report it"
         )
     return difference, int(differ.sum())

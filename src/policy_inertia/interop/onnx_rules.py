@@ -16,6 +16,7 @@ from policy_inertia.algorithms.losses import LOG_ZERO
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import ControllerDescription, PolicyDescription
 from policy_inertia.interop.onnx_graph import GraphBuilder
+from policy_inertia.interop.onnx_layers import add_network
 from policy_inertia.policies.cores import GREEDY
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION, REMAINING, Filter, Hold
@@ -86,7 +87,7 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
 
 def _add_core(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> tuple[str, str]:
     """The core's log-probabilities, and the scores that hysteresis compares; see `Core.acting`."""
-    values = scores = graph.network(policy.core, OBSERVATION)
+    values = scores = add_network(graph, policy.core, OBSERVATION)
     if policy.kind == "logits":
         scores = graph.log_softmax(values, policy.temperature or 1.0)
     if policy.temperature == GREEDY:
@@ -111,8 +112,9 @@ def _network_outputs(
     """The outputs of a controller's networks; `extra` inputs join behind the features."""
     outputs = []
     for features, head in controller.networks:
-        joined = graph.add("Concat", graph.network(features, OBSERVATION), *extra, axis=1)
-        outputs.append(graph.network(head, joined))
+        encoded = add_network(graph, features, OBSERVATION)
+        joined = graph.add("Concat", encoded, *extra, axis=1)
+        outputs.append(add_network(graph, head, joined))
     return outputs
 
 
