@@ -36,14 +36,15 @@ CALL = 4  # updates in one call, as with 16 envs
 ENVS, BUFFER, LEARNING_STARTS = 16, 20_000, 1_000
 
 
-def in_turns(contenders: dict[str, tuple[int, Callable[[], Any]]], rounds: int) -> dict[str, float]:
-    """Return each contender's CPU time in ms, the median over the rounds.
+Timed = tuple[int, Callable[[], Any]]
+"""The number of updates in one call, and the call."""
 
-    A contender is the number of updates in one call, and the call.
-    """
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for i in range(rounds + 2):  # two to warm up
-        for name, (count, run) in contenders.items():
+
+def in_turns(variants: dict[str, Timed], rounds: int) -> dict[str, float]:
+    """Time the variants in turns; return the CPU time of one update in ms, the median of rounds."""
+    times: dict[str, list[float]] = {name: [] for name in variants}
+    for i in range(rounds + 2):  # the first two rounds warm up
+        for name, (count, run) in variants.items():
             start = time.process_time()
             run()
             if i >= 2:
@@ -80,7 +81,9 @@ def network(rounds: int) -> dict[str, float]:
         x = jax.nn.relu(x.reshape(len(x), -1) @ first["w"] + first["b"])
         return x @ last["w"] + last["b"]
 
-    def descent(f: Callable[..., Any], loop: bool) -> tuple[int, Callable[[], Any]]:
+    def descent(f: Callable[..., Any], loop: bool) -> Timed:
+        """Gradient descent on a network: one step in a call, or several in a compiled loop."""
+
         def step(i: Any, p: Any) -> Any:
             gradient = jax.grad(lambda p: (f(p, jnp.asarray(pixels) + i) ** 2).sum())(p)
             return jax.tree.map(lambda a, g: a - 1e-7 * g, p, gradient)
@@ -92,15 +95,15 @@ def network(rounds: int) -> dict[str, float]:
         )
         return count, lambda: jax.block_until_ready((many if loop else once)(params))
 
-    def products() -> tuple[int, Callable[[], Any]]:
-        """Only the eleven large products, each in its faster form.
+    def products() -> Timed:
+        """The eleven large matrix products alone, each in its faster form.
 
-        Those of the convolutions take a few images at a time, always the same ones.
+        The products of the convolutions take a few images at a time, always the same ones.
         """
-        parts = BATCH // CHUNK
+        chunks = BATCH // CHUNK
         sizes = [(400 * CHUNK, 256, 32), (81 * CHUNK, 512, 64), (49 * CHUNK, 576, 64)]
 
-        def again(sizes: list[tuple[int, int, int]], times: int) -> Callable[[], Any]:
+        def repeated(sizes: list[tuple[int, int, int]], times: int) -> Callable[[], Any]:
             shapes = [((m, k), (k, n)) for m, k, n in sizes]
             shapes += [((n, m), (m, k)) for m, k, n in sizes]  # gradients of the weights
             shapes += [((m, n), (n, k)) for m, k, n in sizes if k != 256]  # gradients of the inputs
@@ -113,7 +116,7 @@ def network(rounds: int) -> dict[str, float]:
             carry = (pairs, [a @ b for a, b in pairs])
             return lambda: jax.block_until_ready(run(carry))
 
-        convolutions, head = again(sizes, parts), again([(BATCH, 3_136, 512)], 1)
+        convolutions, head = repeated(sizes, chunks), repeated([(BATCH, 3_136, 512)], 1)
         return CALL, lambda: (convolutions(), head())
 
     return in_turns(
@@ -150,9 +153,10 @@ def updates(rounds: int) -> dict[str, float]:
         replay.add(Transition(stacks[0][one], action[one], action[one], reward[one],
                               np.full(1, 0.99), stacks[1][one]))  # fmt: skip
     words = np.zeros((CALL, BATCH, replay.width), np.int32)
-    contenders: dict[str, tuple[int, Callable[[], Any]]] = {}
+    variants: dict[str, Timed] = {}
 
     def add(name: str, config: Any) -> None:
+        """Add the update of a method, and for some methods also acting."""
         learner = Learner(config.build(spec), replay.unpack, np.random.default_rng(0))
         due = np.ones((CALL, len(learner.algorithm.intervals)), bool)
 
@@ -160,12 +164,12 @@ def updates(rounds: int) -> dict[str, float]:
             replay.sample(rng, (CALL, BATCH), words)
             learner.update(words, due, CALL)
 
-        contenders[f"ours-{name}"] = (CALL, update)
+        variants[f"ours-{name}"] = (CALL, update)
         if name in ("dqn", "nsac"):
             for n in (1, 16):
-                see = functools.partial(learner.algorithm.apply, xp=np)
-                act = functools.partial(see, learner.acting, stacks[0][:n], action[:n])
-                contenders[f"act-{name}-{n}"] = (1, act)
+                apply = functools.partial(learner.algorithm.apply, xp=np)
+                act = functools.partial(apply, learner.acting, stacks[0][:n], action[:n])
+                variants[f"act-{name}-{n}"] = (1, act)
 
     for method in OURS:
         add(method, settings(method, ENV).config)
@@ -174,8 +178,8 @@ def updates(rounds: int) -> dict[str, float]:
     add("nsac-in-turn", override(nsac, {"InertiaConfig": in_turn, "SACConfig": in_turn}))
 
     sb3 = sb3_dqn(1, 1_000, 1_000)
-    sb3.learn(300)  # fills its replay; nothing is learned yet
-    contenders["sb3-dqn"] = (1, lambda: sb3.train(gradient_steps=1, batch_size=BATCH))
+    sb3.learn(300)  # fills its replay, without learning
+    variants["sb3-dqn"] = (1, lambda: sb3.train(gradient_steps=1, batch_size=BATCH))
     sac = SAC(N_ACTIONS)
 
     def torch_update() -> None:
@@ -184,13 +188,13 @@ def updates(rounds: int) -> dict[str, float]:
         a, r = torch.as_tensor(action[i]), torch.as_tensor(reward[i])
         sac.update((obs, a, r, torch.full((BATCH,), 0.99), next_obs))
 
-    contenders["cleanrl-sac"] = (1, torch_update)
-    return in_turns(contenders, rounds)
+    variants["cleanrl-sac"] = (1, torch_update)
+    return in_turns(variants, rounds)
 
 
-def training(who: str, seconds: float) -> dict[str, float]:
+def training(name: str, seconds: float) -> dict[str, float]:
     """Measure steps per second and per second of CPU time on Qbert, and the peak memory."""
-    if who == "sb3-dqn":
+    if name == "sb3-dqn":
         from atari_peers import sb3_dqn
 
         model = sb3_dqn(ENVS, BUFFER, LEARNING_STARTS)
@@ -208,7 +212,7 @@ def training(who: str, seconds: float) -> dict[str, float]:
         from policy_inertia.training.session import Session
 
         changes = {"envs": ENVS, "buffer_size": BUFFER, "learning_starts": LEARNING_STARTS}
-        s = Session(settings(who.removeprefix("ours-"), ENV, **changes), ENV)
+        s = Session(settings(name.removeprefix("ours-"), ENV, **changes), ENV)
         while s.step < LEARNING_STARTS + 200:
             s.advance()
         first = last = (time.perf_counter(), time.process_time(), s.step)
@@ -231,16 +235,19 @@ KINDS: dict[str, Callable[..., dict[str, float]]] = {
 
 
 def measure(seconds: float, rounds: int) -> dict[str, Any]:
-    def own(*words: Any) -> dict[str, Any]:
-        return call([sys.executable, __file__, "--own", *words], " ".join(map(str, words)))
+    """Run all measurements, each in its own process."""
+
+    def own(*arguments: Any) -> dict[str, Any]:
+        label = " ".join(map(str, arguments))
+        return call([sys.executable, __file__, "--own", *arguments], label)
 
     training: dict[str, dict[str, float]] = {}
-    for _ in range(3):  # take turns, and the best counts: a busy moment only slows
-        for who in ("ours-dqn", "sb3-dqn", "ours-sac", "ours-nsac"):
-            figures = own("training", who, seconds)
-            best = training.get(who, {}).get("steps_per_cpu_second", 0.0)
+    for _ in range(3):  # the libraries take turns, and the best counts: a busy moment only slows
+        for name in ("ours-dqn", "sb3-dqn", "ours-sac", "ours-nsac"):
+            figures = own("training", name, seconds)
+            best = training.get(name, {}).get("steps_per_cpu_second", 0.0)
             if figures.get("steps_per_cpu_second", 0.0) > best:
-                training[who] = figures
+                training[name] = figures
     return {
         "network_ms": own("network", rounds),
         "update_ms": own("updates", rounds),
@@ -272,15 +279,15 @@ def report(figures: dict[str, Any]) -> str:
     ]  # fmt: skip
     if "sb3-dqn" in speed and "ours-dqn" in speed:
         rows.append(("training, our DQN / SB3's", speed["ours-dqn"] / speed["sb3-dqn"], ">= 1"))
-    lines += ["", "| ratio | measured | wanted |", "|---|---|---|"]
-    lines += [f"| {name} | {value:.2f} | {wanted} |" for name, value, wanted in rows]
+    lines += ["", "| ratio | measured | goal |", "|---|---|---|"]
+    lines += [f"| {name} | {value:.2f} | {goal} |" for name, value, goal in rows]
     return "\n".join([*lines, "", f"Measured on {figures['machine']}."])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="of each training")
-    parser.add_argument("--rounds", type=int, default=15, help="of the timed calls")
+    parser.add_argument("--seconds", type=float, default=60.0, help="seconds of each training")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds of the timed calls")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "atari.json")
     parser.add_argument("--own", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -290,8 +297,8 @@ def main() -> None:
 
         torch.set_num_threads(1)
         kind, *rest = args.own
-        numbers = [json.loads(w) if w[0].isdigit() else w for w in rest]
-        print(json.dumps(KINDS[kind](*numbers)))
+        values = [json.loads(text) if text[0].isdigit() else text for text in rest]
+        print(json.dumps(KINDS[kind](*values)))
         return
     figures = measure(args.seconds, args.rounds)
     args.out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The same work from pixels in PyTorch: SB3's DQN, and discrete SAC as CleanRL writes it."""
+"""Learning from pixels in PyTorch: SB3's DQN, and discrete SAC as CleanRL writes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IMAGE = (4, 84, 84)
 
 
 def nature(outputs: int, channels_last: bool = False) -> nn.Sequential:
-    """The networks of the paper's table, which are those of the Nature paper on DQN."""
+    """The network of the paper's table, which is the one of the Nature paper on DQN."""
     network = nn.Sequential(
         nn.Conv2d(4, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU(),
         nn.Conv2d(64, 64, 3), nn.ReLU(), nn.Flatten(),
@@ -28,7 +28,7 @@ def nature(outputs: int, channels_last: bool = False) -> nn.Sequential:
 
 
 def network_pass(pixels: np.ndarray, channels_last: bool) -> Callable[[], None]:
-    """Forward and backward of one network, and a step of plain gradient descent."""
+    """A call that runs one network forward and backward, and a step of gradient descent."""
     network = nature(6, channels_last)
     parameters: list[torch.Tensor] = list(network.parameters())
     images = torch.as_tensor(pixels).reshape(-1, *IMAGE)
@@ -45,7 +45,7 @@ def network_pass(pixels: np.ndarray, channels_last: bool) -> Callable[[], None]:
 
 
 def qbert(envs: int) -> Any:
-    """Gymnasium's game as SB3 prepares it: raw scores, whole games, no sticky actions."""
+    """Qbert as SB3 prepares it, with raw scores, whole games and no sticky actions."""
     import ale_py
     import gymnasium
     from stable_baselines3.common.env_util import make_atari_env
@@ -58,6 +58,7 @@ def qbert(envs: int) -> Any:
 
 
 def sb3_dqn(envs: int, buffer: int, learning_starts: int) -> Any:
+    """SB3's DQN on Qbert, with one update every four steps."""
     from stable_baselines3 import DQN
 
     return DQN(
@@ -81,7 +82,7 @@ def sb3_dqn(envs: int, buffer: int, learning_starts: int) -> Any:
 
 
 class SAC:
-    """Discrete SAC as in CleanRL's sac_atari.py, with a fixed temperature as the paper's."""
+    """Discrete SAC as in CleanRL's sac_atari.py, but with the paper's fixed temperature."""
 
     def __init__(self, n_actions: int) -> None:
         self.actor = nature(n_actions)
@@ -92,6 +93,7 @@ class SAC:
         self.actor_adam = torch.optim.Adam(self.actor.parameters(), LEARNING_RATE, eps=1e-4)
 
     def update(self, batch: tuple[torch.Tensor, ...]) -> None:
+        """Learn from observations, actions, rewards, discounts and next observations."""
         obs, action, reward, discount, next_obs = batch
         now, then = obs.float() / 255, next_obs.float() / 255
         with torch.no_grad():

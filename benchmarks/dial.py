@@ -1,7 +1,7 @@
-"""What the dial costs beside the controller without prices: one update, and one predict.
+"""Time one update and one predict of the dial, beside the controller without prices.
 
-Everything is measured in turns in one process on one core, and the best of the turns counts, so
-that a slow minute of the machine hits everybody. `python benchmarks/dial.py` prints the table.
+The methods take turns in one process on one core, and the best turn of each counts, so a slow
+minute of the machine slows all alike. `python benchmarks/dial.py` prints a table.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ import json
 import os
 from pathlib import Path
 
-from learner import HERE, own_predict, own_update  # which sets one thread before JAX is imported
+from learner import HERE, own_predict, own_update  # this import limits JAX to one thread
 
 PAIRS = (("dial-sac", "nsac"), ("dial-dqn", "ndqn"))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="over everybody; the best counts")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="rounds over all methods; the best one counts"
+    )
     parser.add_argument("--out", type=Path, default=HERE / "results" / "dial.json")
     args = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -32,7 +34,7 @@ def main() -> None:
     figures = {"update_us": update, "predict_us": predict}
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(figures, indent=1) + "\n")
-    print("| | update, µs | ratio (wanted <= 1.5) | predict, µs | ratio (wanted <= 1) |")
+    print("| | update, µs | ratio (goal <= 1.5) | predict, µs | ratio (goal <= 1) |")
     print("|---|---|---|---|---|")
     for dial, base in PAIRS:
         print(f"| {base} | {update[base]:.0f} | | {predict[base]:.1f} | |")

@@ -57,7 +57,7 @@ def main() -> None:
         "unpack": lambda turn: jax.block_until_ready(unpacked(out)),
     }
     times: dict[str, list[float]] = {name: [] for name in variants}
-    for turn in range(-5, TURNS):  # take turns, so that a busy machine slows all alike
+    for turn in range(-5, TURNS):  # the variants take turns, so a busy machine slows all alike
         for name, call in variants.items():
             started = time.perf_counter()
             call(turn)

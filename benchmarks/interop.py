@@ -1,7 +1,8 @@
-"""Latency for one observation on one thread: exported ONNX, SB3's predict, SmoothActions.
+"""Time one observation on one thread: exported ONNX, SB3's predict, and SmoothActions.
 
-Run with `make benchmark-interop`; the figures go to benchmarks/results/interop.json. The variants
-take turns, and each figure is the median over the turns, so that a busy machine is unfair to none.
+`make benchmark-interop` runs it and writes the figures to benchmarks/results/interop.json. The
+variants take turns, and each figure is the median over the turns, so a busy machine slows all
+alike.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ TURNS, CALLS = 15, 400
 
 
 class Still(gym.Env):
-    """An env that does nothing: what is measured around it is the wrapper alone."""
+    """An env that does nothing, so that only the wrapper around it takes time."""
 
     def __init__(self, like: gym.Env) -> None:
         self.observation_space, self.action_space = like.observation_space, like.action_space
@@ -65,6 +66,7 @@ def microseconds(variants: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def onnx_call(policy: Any, folder: str, name: str, obs: np.ndarray) -> Callable[[], object]:
+    """Export a policy; return a call that runs the ONNX file."""
     run = session(export(policy, Path(folder) / f"{name}.onnx").path)
     batch, prev = obs[None].astype(np.float32), np.array([0])
     feed = {"observation": batch, "previous_action": prev}
@@ -76,7 +78,7 @@ def predict_call(policy: Any, obs: np.ndarray, state: Any = None) -> Callable[[]
 
 
 def step_call(wrapper: SmoothActions) -> Callable[[], object]:
-    """Step with another action each time: that costs the wrapper most."""
+    """A call that steps with another action each time, which costs the wrapper most."""
     wrapper.reset(seed=0)
     taken = wrapper.step(0)[-1]["action_taken"]
 
@@ -101,7 +103,7 @@ def main() -> None:
             core = load_core(model, env).with_hysteresis(0.1)
             variants[f"SB3 {name}.predict"] = predict_call(model, obs)
             variants[f"SB3 {name} + hysteresis, ONNX"] = onnx_call(core, folder, name, obs)
-        # a controller that has hardly learned costs as much as one that has
+        # a controller costs the same time however long it was trained
         brief: dict[str, Any] = {"calibration_episodes": 2, "learning_starts": 100}
         result = smooth(
             models["DQN"], TASK, steps=400, episodes=2, out=Path(folder) / "smooth", **brief
@@ -137,7 +139,7 @@ def main() -> None:
     for name, value in times.items():
         print(f"{name:40} {value:8.1f} µs")
     for name, ratio in ratios.items():
-        print(f"ONNX over SB3's predict, {name}: {ratio:.2f} (wanted: at most 0.3)")
+        print(f"ONNX over SB3's predict, {name}: {ratio:.2f} (goal: at most 0.3)")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""How fast the learner is, beside other libraries and beside the limit of its own arithmetic.
+"""Time the learner beside other libraries, and beside the matrix products of its own updates.
 
-Everybody trains on CartPole-v1 with 64-64 networks, batches of 64 and one update per two steps, on
-one core, in a process of its own, one after the other; each at the best of several numbers of
-envs. `make benchmark` runs it all and prints a table; the figures also go to a JSON file.
+Every library trains on CartPole-v1 with 64-64 networks, batches of 64 and one update per two steps.
+Each one runs on one core, in its own process, one after the other, at its best number of envs.
+`make benchmark` runs everything, prints a table and writes the figures to a JSON file.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ OURS: dict[str, tuple[int, ...]] = {
     "sac": (64, 256),
     "nsac": (64, 256),
 }
+"""Our methods, with the numbers of envs to try."""
 PEERS: dict[str, tuple[int, ...]] = {
     "sb3-dqn": (8, 64),
     "sbx-dqn": (64, 256, 512),
@@ -37,14 +38,16 @@ PEERS: dict[str, tuple[int, ...]] = {
     "tianshou-sac": (8,),
     "torchrl-sac": (8, 64),
 }
+"""Other libraries, with the numbers of envs to try; see peers.py."""
 
 
 def session(method: str, envs: int, **changes: Any) -> Any:
+    """Start a training session on CartPole-v1 with the settings of the peers."""
     from policy_inertia.run_settings import settings
     from policy_inertia.training.session import Session
 
     base: dict[str, Any] = {"envs": envs, "learning_starts": 1_000}
-    if method == "dqn":  # as the peers: constant epsilon, a target every 10,000 steps
+    if method == "dqn":  # constant epsilon, and a new target every 10,000 steps
         base |= {"epsilon_decay": 1.0, "epsilon_final": 0.05, "target_period": 5_000}
         base |= {"learning_rate": 3e-4}
     env = changes.pop("env", "CartPole-v1")
@@ -52,7 +55,7 @@ def session(method: str, envs: int, **changes: Any) -> Any:
 
 
 def own_speed(method: str, envs: int, seconds: float) -> dict[str, float]:
-    """Steps per second after a warm-up that compiles everything."""
+    """Measure steps per second, after a warm-up that compiles everything."""
     s = session(method, envs)
     while s.step < 4_000:
         s.advance()
@@ -66,7 +69,7 @@ def own_speed(method: str, envs: int, seconds: float) -> dict[str, float]:
 
 
 def own_update(method: str, repeats: int = 30) -> dict[str, float]:
-    """Microseconds of one update inside a call of 128, the best of several calls."""
+    """Time one update in microseconds, within calls of 128 updates; the best call counts."""
     s = session(method, 256)
     while s.step < 2_560:
         s.advance()
@@ -76,7 +79,7 @@ def own_update(method: str, repeats: int = 30) -> dict[str, float]:
 
 
 def matmul_limit(obs_dim: int = 4, n_actions: int = 2, repeats: int = 30) -> dict[str, float]:
-    """Microseconds of the matrix multiplications of one NSAC update, and nothing else."""
+    """Time the matrix products of one NSAC update alone, in microseconds."""
     import jax
     import numpy as np
     from jax import lax
@@ -122,7 +125,7 @@ def matmul_limit(obs_dim: int = 4, n_actions: int = 2, repeats: int = 30) -> dic
 
     def body(i: Any, carry: Any) -> Any:
         inputs, _ = carry
-        # the barrier keeps the products from being moved out of the loop or left out
+        # without the barrier, XLA would move the products out of the loop or drop them
         return lax.optimization_barrier((inputs, [a @ b for a, b in inputs]))
 
     run = jax.jit(lambda c: lax.fori_loop(0, 128, body, c))
@@ -133,11 +136,13 @@ def matmul_limit(obs_dim: int = 4, n_actions: int = 2, repeats: int = 30) -> dic
 
 
 def own_predict(method: str, calls: int = 2_000, warmup: int = 200) -> dict[str, float]:
-    """Median time of one deterministic `predict` on one observation, in microseconds."""
+    """Time one deterministic `predict` on one observation, in microseconds; the median counts."""
     import numpy as np
 
+    from policy_inertia.policies.memory import PREVIOUS_ACTION
+
     policy = session(method, 1).policy()
-    obs, state, times = np.zeros(4, np.float32), (np.array([1]),), []
+    obs, state, times = np.zeros(4, np.float32), {PREVIOUS_ACTION: np.array([1])}, []
     for _ in range(warmup + calls):
         start = time.perf_counter()
         policy.predict(obs, state, deterministic=True)
@@ -146,13 +151,15 @@ def own_predict(method: str, calls: int = 2_000, warmup: int = 200) -> dict[str,
 
 
 def own_memory() -> dict[str, float]:
-    """Resident memory of an NSAC run whose replay of 200,000 x 50 floats is full."""
+    """Measure the resident memory of an NSAC run with a full replay of 200,000 x 50 floats."""
     import gymnasium as gym
     import numpy as np
 
     from policy_inertia.types import Transition
 
-    class Wide(gym.Env):
+    class Wide(gym.Env[np.ndarray, np.int64]):
+        """An env with 50 numbers per observation, which never changes."""
+
         observation_space = gym.spaces.Box(-1, 1, (50,), np.float32)
         action_space = gym.spaces.Discrete(5)
 
@@ -188,63 +195,71 @@ OWN: dict[str, Callable[..., dict[str, float]]] = {
 }
 
 
-def call(words: list[Any], what: str) -> dict[str, Any]:
-    """Measure in a process of its own: its last line is the answer."""
-    print(f"  {what} ...", end="", flush=True, file=sys.stderr)
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
-    if done.returncode:
-        print(f" failed: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+def call(command: list[Any], label: str) -> dict[str, Any]:
+    """Run a measurement in its own process; the last line that it prints is a JSON object."""
+    print(f"  {label} ...", end="", flush=True, file=sys.stderr)
+    process = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if process.returncode:
+        print(f" failed: {process.stderr.strip().splitlines()[-1]}", file=sys.stderr)
         return {}
-    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    print(f" {answer}", file=sys.stderr)
-    return answer
+    figures: dict[str, Any] = json.loads(process.stdout.strip().splitlines()[-1])
+    print(f" {figures}", file=sys.stderr)
+    return figures
 
 
-def own(*words: Any) -> dict[str, Any]:
-    return call([sys.executable, __file__, "--own", *words], " ".join(map(str, words)))
+def own(*arguments: Any) -> dict[str, Any]:
+    """Run one of `OWN` in its own process."""
+    label = " ".join(map(str, arguments))
+    return call([sys.executable, __file__, "--own", *arguments], label)
+
+
+def measure_speed(peers: str | None, seconds: float, rounds: int) -> dict[str, dict[int, float]]:
+    """Measure steps per second of each library for several numbers of envs; the best counts."""
+    speed: dict[str, dict[int, float]] = {}
+
+    def counts_to_try(name: str, counts: tuple[int, ...]) -> list[int]:
+        """All numbers of envs in the first round, then only the best one."""
+        known = speed.get(name)
+        return [max(known, key=lambda n: known[n])] if known else list(counts)
+
+    def record(name: str, n: int, figures: dict[str, Any]) -> None:
+        best = speed.setdefault(name, {})
+        best[n] = max(figures.get("steps_per_second", 0.0), best.get(n, 0.0))
+
+    for _ in range(rounds):  # the libraries take turns, so a slow minute of the machine slows all
+        for method, counts in OURS.items():
+            for n in counts_to_try(f"ours-{method}", counts):
+                record(f"ours-{method}", n, own("speed", method, n, seconds))
+        for peer, counts in PEERS.items() if peers else ():
+            for n in counts_to_try(peer, counts):
+                command: list[Any] = [peers, "-W", "ignore", HERE / "peers.py", peer]
+                command += ["--envs", n, "--seconds", seconds]
+                record(peer, n, call(command, f"{peer} {n}"))
+    return speed
 
 
 def measure(peers: str | None, seconds: float, rounds: int) -> dict[str, Any]:
-    speed: dict[str, dict[int, float]] = {}
-
-    def fastest_counts(who: str, counts: tuple[int, ...]) -> list[int]:
-        """Every number of envs in the first round, afterwards only the best one."""
-        known = speed.get(who)
-        return [max(known, key=lambda n: known[n])] if known else list(counts)
-
-    for _ in range(rounds):  # in turns, so that a slow minute of the machine hits everybody
-        for method, counts in OURS.items():
-            for n in fastest_counts(f"ours-{method}", counts):
-                found = own("speed", method, n, seconds)["steps_per_second"]
-                mine = speed.setdefault(f"ours-{method}", {})
-                mine[n] = max(found, mine.get(n, 0.0))
-        for peer, counts in PEERS.items() if peers else ():
-            for n in fastest_counts(peer, counts):
-                words: list[Any] = [peers, "-W", "ignore", HERE / "peers.py", peer]
-                words += ["--envs", n, "--seconds", seconds]
-                found = call(words, f"{peer} {n}").get("steps_per_second", 0.0)
-                theirs = speed.setdefault(peer, {})
-                theirs[n] = max(found, theirs.get(n, 0.0))
-    figures: dict[str, Any] = {"speed": speed}
+    """Run all measurements; `peers` is the Python of an environment that has the peers."""
+    figures: dict[str, Any] = {"speed": measure_speed(peers, seconds, rounds)}
     figures["update_us"] = {m: own("update", m)["us"] for m in OURS}
     figures["nsac_matmul_us"] = own("limit")["us"]
     figures["predict_us"] = {m: own("predict", m)["median_us"] for m in OURS}
     figures["memory_mb"] = own("memory")["mb"]
     if peers:
-        words = [peers, "-W", "ignore", HERE / "peers.py", "sb3-predict"]
-        figures["predict_us"]["sb3-dqn"] = call(words, "sb3-predict")["median_us"]
+        command = [peers, "-W", "ignore", HERE / "peers.py", "sb3-predict"]
+        figures["predict_us"]["sb3-dqn"] = call(command, "sb3-predict")["median_us"]
     figures["machine"] = f"{platform.machine()}, one core, Python {platform.python_version()}"
     return figures
 
 
 def report(figures: dict[str, Any]) -> str:
-    """The table in docs/performance.md."""
-    lines = ["| who | envs | steps/s |", "|---|---|---|"]
+    """Write the tables of docs/performance.md."""
+    lines = ["| library and method | envs | steps/s |", "|---|---|---|"]
     best: dict[str, float] = {}
-    for who, counts in figures["speed"].items():
+    for name, counts in figures["speed"].items():
         n = max(counts, key=lambda k: counts[k])
-        best[who] = counts[n]
-        lines.append(f"| {who} | {n} | {counts[n]:,.0f} |")
+        best[name] = counts[n]
+        lines.append(f"| {name} | {n} | {counts[n]:,.0f} |")
 
     def fastest(kind: str) -> float:
         return max((v for k, v in best.items() if kind in k and "ours" not in k), default=0.0)
@@ -263,11 +278,12 @@ def report(figures: dict[str, Any]) -> str:
             ("predict, DQN / SB3's DQN", figures["predict_us"]["dqn"] / sb3, "<= 0.5"),
         ]
     rows.append(("resident memory of an NSAC run, GB", figures["memory_mb"] / 1024, "< 1"))
-    lines += ["", "| ratio | measured | wanted |", "|---|---|---|"]
-    lines += [f"| {name} | {value:.2f} | {wanted} |" for name, value, wanted in rows]
+    lines += ["", "| ratio | measured | goal |", "|---|---|---|"]
+    lines += [f"| {name} | {value:.2f} | {goal} |" for name, value, goal in rows]
     us = ", ".join(f"{m.upper()} {v:.0f} µs" for m, v in figures["update_us"].items())
     predict = ", ".join(f"{m} {v:.0f} µs" for m, v in figures["predict_us"].items())
-    lines += ["", f"One update: {us}; the products of NSAC's: {figures['nsac_matmul_us']:.0f} µs."]
+    products = figures["nsac_matmul_us"]
+    lines += ["", f"One update: {us}. The matrix products of an NSAC update: {products:.0f} µs."]
     lines += [f"One predict: {predict}.", f"Measured on {figures['machine']}."]
     return "\n".join(lines)
 
@@ -275,17 +291,21 @@ def report(figures: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", help="the Python of an environment that has the peers")
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each speed measurement")
-    parser.add_argument("--rounds", type=int, default=3, help="over everybody; the best counts")
+    parser.add_argument(
+        "--seconds", type=float, default=8.0, help="seconds of each speed measurement"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="rounds over all libraries; the best one counts"
+    )
     parser.add_argument("--out", type=Path, default=HERE / "results" / "learner.json")
     parser.add_argument("--own", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.own:
         kind, *rest = args.own
-        numbers = [json.loads(w) if w[0].isdigit() else w for w in rest]
-        print(json.dumps(OWN[kind](*numbers)))
+        values = [json.loads(text) if text[0].isdigit() else text for text in rest]
+        print(json.dumps(OWN[kind](*values)))
         return
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # one core, for everybody's processes
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # one core for all processes
     figures = measure(args.peers, args.seconds, args.rounds)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(figures, indent=1) + "\n")

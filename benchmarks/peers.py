@@ -33,7 +33,7 @@ DISTRIBUTIONS = {"sb3": "stable-baselines3", "sbx": "sbx-rl"}
 
 @dataclass
 class Stopwatch:
-    """Counts steps and updates over at least `seconds`, from the end of the warm-up on."""
+    """Counts steps and updates for at least `seconds` after the warm-up."""
 
     seconds: float
     warmup_steps: int
@@ -41,7 +41,7 @@ class Stopwatch:
     result: dict[str, float] = field(default_factory=dict)
 
     def tick(self, steps: int, updates: int) -> bool:
-        """Take note of the totals so far; return whether to go on training."""
+        """Record the totals so far; return whether to continue training."""
         now = time.perf_counter()
         if self.start is None:
             if steps >= self.warmup_steps:
@@ -59,7 +59,7 @@ class Stopwatch:
 
 
 def one_thread() -> None:
-    """Keep every numeric library to one thread; to be called before any of them is imported."""
+    """Limit all libraries to one thread; call before any of them is imported."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
@@ -122,7 +122,7 @@ def sbx_dqn(envs: int, seconds: float) -> dict[str, float]:
 
 
 def sb3_predict(calls: int = 2_000, warmup: int = 200) -> dict[str, float]:
-    """Median time of one deterministic `predict` on a single observation, in microseconds."""
+    """Time one deterministic `predict` on one observation, in microseconds; the median counts."""
     from stable_baselines3 import DQN
 
     model = sb3_model(DQN, 1)
@@ -138,7 +138,7 @@ def sb3_predict(calls: int = 2_000, warmup: int = 200) -> dict[str, float]:
 def tianshou_train(
     algorithm: Any, envs: int, watch: Stopwatch, *, exploration_noise: bool
 ) -> dict[str, float]:
-    """Collect and update by hand: Tianshou's trainer scans the whole replay after each collect."""
+    """Collect and update without Tianshou's trainer, which scans the whole replay each time."""
     import torch
     from tianshou.data import Collector, VectorReplayBuffer
     from tianshou.env import DummyVectorEnv
@@ -229,7 +229,7 @@ def torchrl_sac(envs: int, seconds: float) -> dict[str, float]:
         return TensorDictModule(mlp, ["observation"], [out_key])
 
     vector = SyncVectorEnv([make_env] * envs, autoreset_mode=AutoresetMode.SAME_STEP)
-    # One environment is faster bare; several are faster so than in torchrl's SerialEnv.
+    # One env is faster without a vector; several are faster here than in torchrl's SerialEnv.
     env = GymWrapper(vector if envs > 1 else make_env(), categorical_action_encoding=True)
     actor = ProbabilisticActor(
         net("logits"),
@@ -293,7 +293,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("peer", choices=[*PEERS, "sb3-predict"])
     parser.add_argument("--envs", type=int, default=8, help="1 or an even number")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of training, at least")
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="least number of seconds of training"
+    )
     args = parser.parse_args()
     if args.envs != 1 and (args.envs < 1 or args.envs % STEPS_PER_UPDATE):
         parser.error("--envs must be 1 or even, for one update per two steps")
