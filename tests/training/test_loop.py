@@ -12,7 +12,7 @@ from tensorboardX.proto.event_pb2 import Event
 
 from policy_inertia import InputError, Policy, train
 from policy_inertia.run_settings import RunConfig, settings
-from policy_inertia.training.loggers import read_metrics
+from policy_inertia.training.loggers import SB3_TAGS, read_metrics
 from policy_inertia.training.loop import run
 from tests.support import probes
 from tests.support.runs import SHORT, contents
@@ -34,16 +34,16 @@ def test_run_folder_holds_what_it_should(tmp_path: Path) -> None:
     records = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert [r["step"] for r in records] == [0, 504, 1_000, 1_504, 2_000]
     expected = {
-        "eval/mean_reward",
-        "eval/mean_ep_length",
+        "eval/return",
+        "eval/length",
         "eval/oscillation_ratio",
         "eval/switch_mixed_minus_core",
-        "rollout/ep_rew_mean",
-        "rollout/ep_len_mean",
-        "train/mu_mean",
-        "train/mu_under_0.05",
-        "train/mu_over_0.95",
-        "train/n_updates",
+        "rollout/return",
+        "rollout/length",
+        "eval/mu_mean",
+        "eval/mu_under_0.05",
+        "eval/mu_over_0.95",
+        "train/updates",
         "train/critic_loss",
         "train/pic_loss",
     }
@@ -53,14 +53,16 @@ def test_run_folder_holds_what_it_should(tmp_path: Path) -> None:
     again = Policy.load(out)
     obs = np.ones((3, 4), np.float32)
     np.testing.assert_array_equal(again.probabilities(obs, 0), policy.probabilities(obs, 0))
-    assert tensorboard_tags(out) >= expected | {"time/fps", "time/total_timesteps"}
+    tags = {SB3_TAGS.get(name, name) for name in expected}
+    assert "eval/mean_reward" in tags
+    assert tensorboard_tags(out) >= tags | {"time/fps", "time/total_timesteps"}
 
 
 def test_dial_is_looked_at_in_three_places_and_calibrated_at_the_end(tmp_path: Path) -> None:
     policy = train("dial-dqn", "CartPole-v1", tmp_path / "r", **SHORT, calibration_episodes=2)
     last = json.loads((tmp_path / "r" / "metrics.jsonl").read_text().splitlines()[-1])
     places = [f"_at_{share}" for share in ("0", "0.1", "1")]
-    expected = {f"dial/{name}{p}" for p in places for name in ("mean_reward", "oscillation_ratio")}
+    expected = {f"dial/{name}{p}" for p in places for name in ("return", "oscillation_ratio")}
     assert expected | {"dial/largest_price"} <= last.keys()
     assert last["dial/largest_price"] == policy.largest_price == 10  # 10 x a reward of 1
     assert expected <= tensorboard_tags(tmp_path / "r")
@@ -181,7 +183,7 @@ def test_env_is_made_with_its_arguments_in_training_and_in_evaluation(tmp_path: 
         eval_env_kwargs={"wage": 3.0},
     )
     record = read_metrics(tmp_path / "r")[-1]
-    assert (record["rollout/ep_rew_mean"], record["eval/mean_reward"]) == (20.0, 30.0)
+    assert (record["rollout/return"], record["eval/return"]) == (20.0, 30.0)
     assert policy.env_kwargs == Policy.load(tmp_path / "r").env_kwargs == {"wage": 3.0}
     with pytest.raises(InputError, match=r"Wage-v0 cannot be made with .*wages"):
         train("dqn", "tests.support.registered:Wage-v0", tmp_path / "s", env_kwargs={"wages": 2.0})
