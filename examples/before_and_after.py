@@ -74,7 +74,7 @@ def main(options: Options) -> None:
         )[0]
         for name, label in (("core", "DQN"), ("controller", "DQN, smoothed"))
     )
-    save(together(before, after), options.out)
+    save(together(before, after), options.out, speed=5)
     print(f"wrote {options.out}: {before.switches} switches before, {after.switches} after")
 
 
