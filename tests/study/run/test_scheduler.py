@@ -26,7 +26,7 @@ def test_a_run_of_a_study_is_the_same_as_one_started_alone(
 def test_a_finished_study_is_only_collected_again(undisturbed: tuple[Path, Results]) -> None:
     out, results = undisturbed
     times = {p: p.stat().st_mtime_ns for p in out.rglob("policy.safetensors")}
-    again = run_study(tiny(), out)
+    again = run_study(tiny(), out, command=results.command)
     assert times == {p: p.stat().st_mtime_ns for p in out.rglob("policy.safetensors")}
     assert again.experiments == results.experiments == collect(out).experiments
 
