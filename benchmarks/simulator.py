@@ -145,7 +145,7 @@ def nsac(seconds: float) -> dict[str, float]:
         setattr(owner, method, outer)
 
     timed(s.envs, "step", "simulate")
-    timed(s, "_choose", "act")
+    timed(type(s.algorithm.behaviour), "act", "act")
     timed(s.replay, "add", "store")
     timed(s, "_learn", "update")
     start, before = time.perf_counter(), s.step
