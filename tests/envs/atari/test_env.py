@@ -125,15 +125,15 @@ def test_envs_are_restored_bit_for_bit(steps: int, options: dict[str, Any]) -> N
 @pytest.mark.parametrize("options", [{}, {"episodic_life": True}, {"max_episode_steps": 150}])
 def test_a_single_env_is_a_batch_of_one(options: dict[str, Any]) -> None:
     single, vector = game(**options), batch(2, **options)
-    both, _ = vector.reset(seed=[1, 2])
+    stacked, _ = vector.reset(seed=[1, 2])
     obs, _ = single.reset(seed=2)
     rng, seed, ended = np.random.default_rng(0), 2, 0
     for _ in range(500):
-        np.testing.assert_array_equal(obs, both[1])
+        np.testing.assert_array_equal(obs, stacked[1])
         actions = rng.integers(0, 6, 2)
-        both, rewards, terminated, truncated, infos = vector.step(actions)
+        stacked, rewards, terminated, truncated, infos = vector.step(actions)
         obs, *outcome, info = single.step(actions[1])
-        np.testing.assert_array_equal(obs, both[1])
+        np.testing.assert_array_equal(obs, stacked[1])
         assert outcome == [rewards[1], terminated[1], truncated[1]]
         assert info == {k: v[1] for k, v in infos.items() if k[0] != "_"}
         done = terminated | truncated
@@ -141,7 +141,7 @@ def test_a_single_env_is_a_batch_of_one(options: dict[str, Any]) -> None:
             goes_on = infos.get("goes_on", np.zeros(2, bool))
             seed += 1
             seeds = [None if goes_on[i] or not done[i] else seed for i in range(2)]
-            both, _ = vector.reset(seed=seeds, options={"reset_mask": done})
+            stacked, _ = vector.reset(seed=seeds, options={"reset_mask": done})
             if done[1]:
                 ended += 1
                 obs, _ = single.reset(seed=seeds[1])
