@@ -54,14 +54,9 @@ def in_turns(variants: dict[str, Timed], rounds: int) -> dict[str, float]:
 
 def network(rounds: int) -> dict[str, float]:
     """Time the forward and backward pass of a network: ours, XLA, PyTorch, bare products."""
-    import jax
-    from jax import lax
-    from jax import numpy as jnp
-
     from atari_peers import network_pass
     from policy_inertia.actions.discrete import Discrete
     from policy_inertia.envs.spec import Spec
-    from policy_inertia.networks.convolution import CHUNK
     from policy_inertia.networks.perceptron import Network
 
     rng = np.random.default_rng(0)
@@ -69,66 +64,78 @@ def network(rounds: int) -> dict[str, float]:
     spec = Spec(pixels.shape[1], Discrete(N_ACTIONS), image=IMAGE)
     net = Network(spec, (512,), N_ACTIONS)
     params = net.init(rng)
-
-    def by_xla(params: Any, x: Any) -> Any:
-        """Apply a network of the same size; the order of its weights does not change the time."""
-        x = x.reshape(-1, *IMAGE).astype(jnp.float32) / 255
-        for layer, (kernel, stride) in zip(params["torso"], ((8, 4), (4, 2), (3, 1)), strict=True):
-            w = layer["w"].T.reshape(layer["w"].shape[1], -1, kernel, kernel)
-            x = lax.conv_general_dilated(x, w, (stride, stride), "VALID")
-            x = jax.nn.relu(x + layer["b"].reshape(-1, 1, 1))
-        first, last = params["head"]
-        x = jax.nn.relu(x.reshape(len(x), -1) @ first["w"] + first["b"])
-        return x @ last["w"] + last["b"]
-
-    def descent(f: Callable[..., Any], loop: bool) -> Timed:
-        """Gradient descent on a network: one step in a call, or several in a compiled loop."""
-
-        def step(i: Any, p: Any) -> Any:
-            gradient = jax.grad(lambda p: (f(p, jnp.asarray(pixels) + i) ** 2).sum())(p)
-            return jax.tree.map(lambda a, g: a - 1e-7 * g, p, gradient)
-
-        count = CALL if loop else 1
-        once = jax.jit(lambda p: step(jnp.uint8(0), p))
-        many = jax.jit(
-            lambda p: lax.fori_loop(0, CALL, lambda i, p: step(i.astype(jnp.uint8), p), p)
-        )
-        return count, lambda: jax.block_until_ready((many if loop else once)(params))
-
-    def products() -> Timed:
-        """The eleven large matrix products alone, each in its faster form.
-
-        The products of the convolutions take a few images at a time, always the same ones.
-        """
-        chunks = BATCH // CHUNK
-        sizes = [(400 * CHUNK, 256, 32), (81 * CHUNK, 512, 64), (49 * CHUNK, 576, 64)]
-
-        def repeated(sizes: list[tuple[int, int, int]], times: int) -> Callable[[], Any]:
-            shapes = [((m, k), (k, n)) for m, k, n in sizes]
-            shapes += [((n, m), (m, k)) for m, k, n in sizes]  # gradients of the weights
-            shapes += [((m, n), (n, k)) for m, k, n in sizes if k != 256]  # gradients of the inputs
-            pairs = [[jnp.asarray(rng.random(s), jnp.float32) for s in pair] for pair in shapes]
-
-            def body(i: Any, carry: Any) -> Any:
-                return lax.optimization_barrier((carry[0], [a @ b for a, b in carry[0]]))
-
-            run = jax.jit(lambda c: lax.fori_loop(0, CALL * times, body, c))
-            carry = (pairs, [a @ b for a, b in pairs])
-            return lambda: jax.block_until_ready(run(carry))
-
-        convolutions, head = repeated(sizes, chunks), repeated([(BATCH, 3_136, 512)], 1)
-        return CALL, lambda: (convolutions(), head())
-
     return in_turns(
         {
-            "ours": descent(net, True),
-            "xla": descent(by_xla, False),  # in a loop it is twenty times as slow
+            "ours": descent(net, params, pixels, CALL),
+            "xla": descent(by_xla, params, pixels, 1),  # in a loop it is twenty times as slow
             "torch": (1, network_pass(pixels, False)),
             "torch-channels-last": (1, network_pass(pixels, True)),
-            "products": products(),
+            "products": products(rng),
         },
         rounds,
     )
+
+
+def by_xla(params: Any, x: Any) -> Any:
+    """Apply a network of the same size; the order of its weights does not change the time."""
+    import jax
+    from jax import lax
+    from jax import numpy as jnp
+
+    x = x.reshape(-1, *IMAGE).astype(jnp.float32) / 255
+    for layer, (kernel, stride) in zip(params["torso"], ((8, 4), (4, 2), (3, 1)), strict=True):
+        w = layer["w"].T.reshape(layer["w"].shape[1], -1, kernel, kernel)
+        x = lax.conv_general_dilated(x, w, (stride, stride), "VALID")
+        x = jax.nn.relu(x + layer["b"].reshape(-1, 1, 1))
+    first, last = params["head"]
+    x = jax.nn.relu(x.reshape(len(x), -1) @ first["w"] + first["b"])
+    return x @ last["w"] + last["b"]
+
+
+def descent(network: Callable[..., Any], params: Any, pixels: np.ndarray, count: int) -> Timed:
+    """Gradient descent on a network: one step in a call, or `count` steps in a compiled loop."""
+    import jax
+    from jax import lax
+    from jax import numpy as jnp
+
+    def step(i: Any, p: Any) -> Any:
+        gradient = jax.grad(lambda p: (network(p, jnp.asarray(pixels) + i) ** 2).sum())(p)
+        return jax.tree.map(lambda a, g: a - 1e-7 * g, p, gradient)
+
+    def loop(p: Any) -> Any:
+        return lax.fori_loop(0, count, lambda i, p: step(i.astype(jnp.uint8), p), p)
+
+    run = jax.jit(loop) if count > 1 else jax.jit(lambda p: step(jnp.uint8(0), p))
+    return count, lambda: jax.block_until_ready(run(params))
+
+
+def products(rng: np.random.Generator) -> Timed:
+    """The eleven large matrix products of a network alone, each in its faster form.
+
+    The products of the convolutions take a few images at a time, always the same ones.
+    """
+    import jax
+    from jax import lax
+    from jax import numpy as jnp
+
+    from policy_inertia.networks.convolution import CHUNK
+
+    def repeated(sizes: list[tuple[int, int, int]], times: int) -> Callable[[], Any]:
+        shapes = [((m, k), (k, n)) for m, k, n in sizes]
+        shapes += [((n, m), (m, k)) for m, k, n in sizes]  # gradients of the weights
+        shapes += [((m, n), (n, k)) for m, k, n in sizes if k != 256]  # gradients of the inputs
+        pairs = [[jnp.asarray(rng.random(s), jnp.float32) for s in pair] for pair in shapes]
+
+        def body(i: Any, carry: Any) -> Any:
+            return lax.optimization_barrier((carry[0], [a @ b for a, b in carry[0]]))
+
+        run = jax.jit(lambda c: lax.fori_loop(0, CALL * times, body, c))
+        carry = (pairs, [a @ b for a, b in pairs])
+        return lambda: jax.block_until_ready(run(carry))
+
+    sizes = [(400 * CHUNK, 256, 32), (81 * CHUNK, 512, 64), (49 * CHUNK, 576, 64)]
+    convolutions, head = repeated(sizes, BATCH // CHUNK), repeated([(BATCH, 3_136, 512)], 1)
+    return CALL, lambda: (convolutions(), head())
 
 
 def updates(rounds: int) -> dict[str, float]:
@@ -152,7 +159,7 @@ def updates(rounds: int) -> dict[str, float]:
         one = slice(i, i + 1)
         replay.add(Transition(stacks[0][one], action[one], action[one], reward[one],
                               np.full(1, 0.99), stacks[1][one]))  # fmt: skip
-    words = np.zeros((CALL, BATCH, replay.width), np.int32)
+    minibatches = np.zeros((CALL, BATCH, replay.width), np.int32)
     variants: dict[str, Timed] = {}
 
     def add(name: str, config: Any) -> None:
@@ -161,8 +168,8 @@ def updates(rounds: int) -> dict[str, float]:
         due = np.ones((CALL, len(learner.algorithm.intervals)), bool)
 
         def update() -> None:
-            replay.sample(rng, (CALL, BATCH), words)
-            learner.update(words, due, CALL)
+            replay.sample(rng, (CALL, BATCH), minibatches)
+            learner.update(minibatches, due, CALL)
 
         variants[f"ours-{name}"] = (CALL, update)
         if name in ("dqn", "nsac"):
@@ -237,20 +244,20 @@ KINDS: dict[str, Callable[..., dict[str, float]]] = {
 def measure(seconds: float, rounds: int) -> dict[str, Any]:
     """Run all measurements, each in its own process."""
 
-    def own(*arguments: Any) -> dict[str, Any]:
+    def in_own_process(*arguments: Any) -> dict[str, Any]:
         label = " ".join(map(str, arguments))
         return call([sys.executable, __file__, "--own", *arguments], label)
 
     training: dict[str, dict[str, float]] = {}
     for _ in range(3):  # the libraries take turns, and the best counts: a busy moment only slows
         for name in ("ours-dqn", "sb3-dqn", "ours-sac", "ours-nsac"):
-            figures = own("training", name, seconds)
+            figures = in_own_process("training", name, seconds)
             best = training.get(name, {}).get("steps_per_cpu_second", 0.0)
             if figures.get("steps_per_cpu_second", 0.0) > best:
                 training[name] = figures
     return {
-        "network_ms": own("network", rounds),
-        "update_ms": own("updates", rounds),
+        "network_ms": in_own_process("network", rounds),
+        "update_ms": in_own_process("updates", rounds),
         "training": training,
         "machine": f"{platform.machine()}, one core, Python {platform.python_version()}",
     }

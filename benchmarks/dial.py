@@ -11,7 +11,7 @@ import json
 import os
 from pathlib import Path
 
-from learner import HERE, own_predict, own_update  # this import limits JAX to one thread
+from learner import HERE, time_predict, time_update  # this import limits JAX to one thread
 
 PAIRS = (("dial-sac", "nsac"), ("dial-dqn", "ndqn"))
 
@@ -29,8 +29,8 @@ def main() -> None:
     predict = dict.fromkeys(methods, float("inf"))
     for _ in range(args.rounds):
         for method in methods:
-            update[method] = min(update[method], own_update(method)["us"])
-            predict[method] = min(predict[method], own_predict(method)["median_us"])
+            update[method] = min(update[method], time_update(method)["us"])
+            predict[method] = min(predict[method], time_predict(method)["median_us"])
     figures = {"update_us": update, "predict_us": predict}
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(figures, indent=1) + "\n")

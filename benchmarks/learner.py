@@ -54,7 +54,7 @@ def session(method: str, envs: int, **changes: Any) -> Any:
     return Session(settings(method, "CartPole-v1", **base, **changes), env)
 
 
-def own_speed(method: str, envs: int, seconds: float) -> dict[str, float]:
+def train_speed(method: str, envs: int, seconds: float) -> dict[str, float]:
     """Measure steps per second, after a warm-up that compiles everything."""
     s = session(method, envs)
     while s.step < 4_000:
@@ -68,7 +68,7 @@ def own_speed(method: str, envs: int, seconds: float) -> dict[str, float]:
     }
 
 
-def own_update(method: str, repeats: int = 30) -> dict[str, float]:
+def time_update(method: str, repeats: int = 30) -> dict[str, float]:
     """Time one update in microseconds, within calls of 128 updates; the best call counts."""
     s = session(method, 256)
     while s.step < 2_560:
@@ -78,7 +78,7 @@ def own_update(method: str, repeats: int = 30) -> dict[str, float]:
     return {"us": best / 128 * 1e6}
 
 
-def matmul_limit(obs_dim: int = 4, n_actions: int = 2, repeats: int = 30) -> dict[str, float]:
+def time_products(obs_dim: int = 4, n_actions: int = 2, repeats: int = 30) -> dict[str, float]:
     """Time the matrix products of one NSAC update alone, in microseconds."""
     import jax
     import numpy as np
@@ -135,7 +135,7 @@ def matmul_limit(obs_dim: int = 4, n_actions: int = 2, repeats: int = 30) -> dic
     return {"us": best / 128 * 1e6, "products": len(dots)}
 
 
-def own_predict(method: str, calls: int = 2_000, warmup: int = 200) -> dict[str, float]:
+def time_predict(method: str, calls: int = 2_000, warmup: int = 200) -> dict[str, float]:
     """Time one deterministic `predict` on one observation, in microseconds; the median counts."""
     import numpy as np
 
@@ -150,7 +150,7 @@ def own_predict(method: str, calls: int = 2_000, warmup: int = 200) -> dict[str,
     return {"median_us": 1e6 * statistics.median(times[warmup:])}
 
 
-def own_memory() -> dict[str, float]:
+def peak_memory() -> dict[str, float]:
     """Measure the resident memory of an NSAC run with a full replay of 200,000 x 50 floats."""
     import gymnasium as gym
     import numpy as np
@@ -186,12 +186,12 @@ def _timed(f: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-OWN: dict[str, Callable[..., dict[str, float]]] = {
-    "speed": own_speed,
-    "update": own_update,
-    "limit": matmul_limit,
-    "predict": own_predict,
-    "memory": own_memory,
+MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
+    "speed": train_speed,
+    "update": time_update,
+    "limit": time_products,
+    "predict": time_predict,
+    "memory": peak_memory,
 }
 
 
@@ -207,8 +207,8 @@ def call(command: list[Any], label: str) -> dict[str, Any]:
     return figures
 
 
-def own(*arguments: Any) -> dict[str, Any]:
-    """Run one of `OWN` in its own process."""
+def in_own_process(*arguments: Any) -> dict[str, Any]:
+    """Run one of `MEASUREMENTS` in its own process."""
     label = " ".join(map(str, arguments))
     return call([sys.executable, __file__, "--own", *arguments], label)
 
@@ -229,7 +229,7 @@ def measure_speed(peers: str | None, seconds: float, rounds: int) -> dict[str, d
     for _ in range(rounds):  # the libraries take turns, so a slow minute of the machine slows all
         for method, counts in OURS.items():
             for n in counts_to_try(f"ours-{method}", counts):
-                record(f"ours-{method}", n, own("speed", method, n, seconds))
+                record(f"ours-{method}", n, in_own_process("speed", method, n, seconds))
         for peer, counts in PEERS.items() if peers else ():
             for n in counts_to_try(peer, counts):
                 command: list[Any] = [peers, "-W", "ignore", HERE / "peers.py", peer]
@@ -241,10 +241,10 @@ def measure_speed(peers: str | None, seconds: float, rounds: int) -> dict[str, d
 def measure(peers: str | None, seconds: float, rounds: int) -> dict[str, Any]:
     """Run all measurements; `peers` is the Python of an environment that has the peers."""
     figures: dict[str, Any] = {"speed": measure_speed(peers, seconds, rounds)}
-    figures["update_us"] = {m: own("update", m)["us"] for m in OURS}
-    figures["nsac_matmul_us"] = own("limit")["us"]
-    figures["predict_us"] = {m: own("predict", m)["median_us"] for m in OURS}
-    figures["memory_mb"] = own("memory")["mb"]
+    figures["update_us"] = {m: in_own_process("update", m)["us"] for m in OURS}
+    figures["nsac_matmul_us"] = in_own_process("limit")["us"]
+    figures["predict_us"] = {m: in_own_process("predict", m)["median_us"] for m in OURS}
+    figures["memory_mb"] = in_own_process("memory")["mb"]
     if peers:
         command = [peers, "-W", "ignore", HERE / "peers.py", "sb3-predict"]
         figures["predict_us"]["sb3-dqn"] = call(command, "sb3-predict")["median_us"]
@@ -303,7 +303,7 @@ def main() -> None:
     if args.own:
         kind, *rest = args.own
         values = [json.loads(text) if text[0].isdigit() else text for text in rest]
-        print(json.dumps(OWN[kind](*values)))
+        print(json.dumps(MEASUREMENTS[kind](*values)))
         return
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # one core for all processes
     figures = measure(args.peers, args.seconds, args.rounds)

@@ -137,10 +137,10 @@ def _blocks(x: Array, kernel: int, stride: int, xp: Any) -> Array:
     high, across = ((n - kernel) // stride + kernel // stride for n in size)
     x = x[..., : high * stride, : across * stride]
     x = x.reshape(batch, channels, high, stride, across, stride)
-    words: Array
+    packed: Array
     if xp is np:
-        words = np.ascontiguousarray(x).view(np.uint32)[..., 0].transpose(0, 2, 4, 1, 3)
-        x = np.ascontiguousarray(words).view(np.uint8)
+        packed = np.ascontiguousarray(x).view(np.uint32)[..., 0].transpose(0, 2, 4, 1, 3)
+        x = np.ascontiguousarray(packed).view(np.uint8)
     else:
         x = lax.bitcast_convert_type(x, jnp.uint32).transpose(0, 2, 4, 1, 3)
         # without the barrier, XLA would move single bytes

@@ -191,7 +191,7 @@ def restore(arrays: dict[str, np.ndarray], kinds: list[dict[str, Any]]) -> Layer
     known = {cls.__name__: cls for cls in get_args(Layer)}
     layers = []
     for i, kind in enumerate(kinds):
-        own = {k.split(".")[2]: a for k, a in arrays.items() if k.startswith(f"core.{i}.")}
+        weights = {k.split(".")[2]: a for k, a in arrays.items() if k.startswith(f"core.{i}.")}
         plain = {name: value for name, value in kind.items() if name != "kind"}
-        layers.append(known[kind["kind"]](**own, **plain))
+        layers.append(known[kind["kind"]](**weights, **plain))
     return tuple(layers)
