@@ -55,19 +55,21 @@ class Memory:
         """
         if state is None:
             return self.initial(n)
-        try:
-            rows = {field.name: np.asarray(state[field.name]) for field in self.fields}
-        except (TypeError, KeyError, IndexError):
-            names = ", ".join(field.name for field in self.fields)
-            raise InputError(
-                f"the state is {state!r}: pass the state that predict returned, with {names}"
-            ) from None
-        if any(len(values) != n for values in rows.values()):
-            counts = sorted({len(values) for values in rows.values()})
-            raise InputError(
-                f"the state has rows for {counts[0]} envs and there are {n} observations: pass the "
-                "state that predict returned for them"
-            )
+        rows: State = {}
+        for field in self.fields:
+            try:
+                values = np.asarray(state[field.name])
+            except (TypeError, KeyError, IndexError):
+                names = ", ".join(field.name for field in self.fields)
+                raise InputError(
+                    f"the state is {state!r}: pass the state that predict returned, with {names}"
+                ) from None
+            if len(values) != n:
+                raise InputError(
+                    f"the state has rows for {len(values)} envs and there are {n} observations: "
+                    "pass the state that predict returned for them"
+                )
+            rows[field.name] = values
         return rows if starts is None else self.reset(rows, np.asarray(starts, bool).reshape(n))
 
 
