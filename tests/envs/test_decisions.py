@@ -12,7 +12,7 @@ from policy_inertia.envs.decisions import Decisions
 def drive(choices, rewards, ends, repeats, penalty, gamma=0.9):
     """One env through `Decisions`: each step's (reward, end); the transitions, as plain tuples."""
     decisions = Decisions(np.zeros((1, 1), np.float32), Discrete(12), gamma, repeats, penalty)
-    found, choices = [], iter(choices)
+    transitions, choices = [], iter(choices)
     offered = next(choices)
     for t, (reward, end) in enumerate(zip(rewards, ends, strict=True)):
         idle = decisions.remaining[0] == 0
@@ -26,8 +26,10 @@ def drive(choices, rewards, ends, repeats, penalty, gamma=0.9):
             np.array([end == "terminated"]),
             np.array([end == "truncated"]),
         )
-        found += [tuple(np.asarray(x).ravel()[0] for x in row) for row in zip(*rows, strict=True)]
-    return found
+        transitions += [
+            tuple(np.asarray(x).ravel()[0] for x in row) for row in zip(*rows, strict=True)
+        ]
+    return transitions
 
 
 def test_split_reads_a_choice_as_action_and_duration() -> None:
@@ -38,25 +40,27 @@ def test_split_reads_a_choice_as_action_and_duration() -> None:
 
 def test_held_action_is_one_transition_with_discounted_reward() -> None:
     # action 1 held for 4 steps: reward 1 + .9 * 2 + .81 * 3 + .729 * 4, discount .9^4
-    found = drive([6], [1, 2, 3, 4], [None] * 4, (1, 2, 4, 8), 0)
-    assert found == [pytest.approx((0, -1, 6, 1 + 1.8 + 2.43 + 2.916, 0.9**4, 4))]
+    transitions = drive([6], [1, 2, 3, 4], [None] * 4, (1, 2, 4, 8), 0)
+    assert transitions == [pytest.approx((0, -1, 6, 1 + 1.8 + 2.43 + 2.916, 0.9**4, 4))]
 
 
 def test_episode_may_end_inside_a_repetition() -> None:
-    found = drive([7, 0], [1, 1, 5], [None, "terminated", None], (1, 2, 4, 8), 0)
-    assert found[0] == pytest.approx((0, -1, 7, 1.9, 0, 2))
-    assert found[1] == pytest.approx((2, -1, 0, 5, 0.9, 3))  # a new episode, no previous action
+    transitions = drive([7, 0], [1, 1, 5], [None, "terminated", None], (1, 2, 4, 8), 0)
+    assert transitions[0] == pytest.approx((0, -1, 7, 1.9, 0, 2))
+    assert transitions[1] == pytest.approx(
+        (2, -1, 0, 5, 0.9, 3)
+    )  # a new episode, no previous action
 
 
 def test_truncation_keeps_the_discount() -> None:
-    (found,) = drive([7], [1, 1], [None, "truncated"], (1, 2, 4, 8), 0)
-    assert found == pytest.approx((0, -1, 7, 1.9, 0.81, 2))
+    (transitions,) = drive([7], [1, 1], [None, "truncated"], (1, 2, 4, 8), 0)
+    assert transitions == pytest.approx((0, -1, 7, 1.9, 0.81, 2))
 
 
 def test_penalty_is_taken_at_each_switch_but_not_at_the_first_action() -> None:
-    found = drive([0, 1, 1, 0], [1, 1, 1, 1], [None, None, "truncated", None], (1,), 0.05)
-    assert [row[3] for row in found] == pytest.approx([1, 0.95, 1, 1])
-    assert [row[1] for row in found] == [-1, 0, 1, -1]
+    transitions = drive([0, 1, 1, 0], [1, 1, 1, 1], [None, None, "truncated", None], (1,), 0.05)
+    assert [row[3] for row in transitions] == pytest.approx([1, 0.95, 1, 1])
+    assert [row[1] for row in transitions] == [-1, 0, 1, -1]
 
 
 @settings(max_examples=80, deadline=None)
@@ -98,7 +102,7 @@ def test_transitions_agree_with_a_plain_loop(
             final = 0.0 if ended == "terminated" else discount
             expected.append((start, prev_choice, choice, total, final, t))
         prev_choice, prev_action = (-1, -1) if ended else (choice, action)
-    found = drive(choices, rewards, ends, repeats, penalty)
-    assert len(found) == len(expected)
-    for got, want in zip(found, expected, strict=True):
+    transitions = drive(choices, rewards, ends, repeats, penalty)
+    assert len(transitions) == len(expected)
+    for got, want in zip(transitions, expected, strict=True):
         assert got == pytest.approx(want, abs=1e-9)

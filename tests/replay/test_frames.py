@@ -113,7 +113,7 @@ class Naive:
 
     def __init__(self, replay: FrameReplay) -> None:
         self.replay = replay
-        self.kept: deque[Any] = deque(maxlen=replay.capacity)
+        self.stored: deque[Any] = deque(maxlen=replay.capacity)
 
     def add(self, batch: Transition, who: np.ndarray) -> None:
         """Row by row, so that a frame's place says its number."""
@@ -125,11 +125,11 @@ class Naive:
             written = int(self.replay._ring.counts[WRITTEN])
             places = rows[place, :-4].astype(np.int64)
             numbers = written - 1 - (written - 1 - places) % len(frames)
-            self.kept.append((row, numbers.min()))
+            self.stored.append((row, numbers.min()))
 
-    def whole(self) -> dict[int, Transition]:
+    def complete(self) -> dict[int, Transition]:
         alive = self.replay._ring.counts[WRITTEN] - len(self.replay._ring.frames)
-        return {int(row.reward[0]): row for row, oldest in self.kept if oldest >= alive}
+        return {int(row.reward[0]): row for row, oldest in self.stored if oldest >= alive}
 
 
 @settings(max_examples=120, deadline=None)  # the first call compiles
@@ -161,11 +161,11 @@ def test_every_whole_transition_comes_back_as_it_was(
         naive.add(*game.step())
         if step % 10 and step < steps - 1:
             continue
-        whole, found = naive.whole(), everything(replay)
+        complete, sampled = naive.complete(), everything(replay)
         assert replay.added == game.number
-        assert sorted(found.reward.tolist()) == sorted(whole)  # each of them, and no other
-        for i, number in enumerate(found.reward.tolist()):
-            for name, got, want in zip(Transition._fields, found, whole[number], strict=True):
+        assert sorted(sampled.reward.tolist()) == sorted(complete)  # each of them, and no other
+        for i, number in enumerate(sampled.reward.tolist()):
+            for name, got, want in zip(Transition._fields, sampled, complete[number], strict=True):
                 np.testing.assert_array_equal(got[i], want[0].astype(got.dtype), err_msg=name)
     assert bool(len(replay)) == bool(game.number)
 
@@ -176,7 +176,7 @@ def test_frames_may_wrap_around_many_times_within_one_round_of_transitions() -> 
     for step in range(500):
         naive.add(*game.step())
         if step % 20 == 0:
-            assert sorted(everything(replay).reward.tolist()) == sorted(naive.whole())
+            assert sorted(everything(replay).reward.tolist()) == sorted(naive.complete())
     assert replay._ring.counts[WRITTEN] > 5 * 473
     assert len(replay) < 200
 
@@ -407,8 +407,8 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
     fill(replay, Game(8, 2, (3, 5, 4)), 50)
     saved(replay, tmp_path)
     path = tmp_path / "checkpoint-1" / "replay-frames.npy"
-    whole = path.read_bytes()
-    for data in (b"", whole[: len(whole) // 2], b"PK\3\4 an archive", b"\x80\4 a pickle"):
+    complete = path.read_bytes()
+    for data in (b"", complete[: len(complete) // 2], b"PK\3\4 an archive", b"\x80\4 a pickle"):
         path.write_bytes(data)
         with pytest.raises(InputError, match=r"replay-frames.npy cannot be read .* damaged"):
             Checkpoints(tmp_path).load()

@@ -55,8 +55,8 @@ def test_every_method_trains_and_its_file_acts_the_same(method: Any, tmp_path: P
 @pytest.mark.parametrize("method", ["dqn", "nsac", "dial-dqn"])
 def test_exported_file_is_the_policy(method: str, tmp_path: Path) -> None:
     policy = train(method, Catch, tmp_path / "run", **small(method))
-    told = export(policy, tmp_path / "policy.onnx")
-    assert told.difference < 1e-5
+    exported = export(policy, tmp_path / "policy.onnx")
+    assert exported.difference < 1e-5
 
 
 @pytest.mark.parametrize("method", ["nsac", "dqn-repeat"])
@@ -174,11 +174,13 @@ def test_pixel_game_is_learned(method: Any, tmp_path: Path) -> None:
         eval_every=6_000,
         **LEARNING[method],
     )
-    found = evaluate(policy, Catch, 50, seed=1).summary()
-    print(f"{method}: return {found['return']:.1f}, oscillation {found['oscillation_ratio']:.2f}")
-    assert found["return"] > RANDOM + 2
+    figures = evaluate(policy, Catch, 50, seed=1).summary()
+    print(
+        f"{method}: return {figures['return']:.1f}, oscillation {figures['oscillation_ratio']:.2f}"
+    )
+    assert figures["return"] > RANDOM + 2
     if policy.nested:
         alone = evaluate(policy.core(), Catch, 50, seed=1).summary()
         print(f"core: return {alone['return']:.1f}, oscillation {alone['oscillation_ratio']:.2f}")
-        assert found["oscillation_ratio"] < 0.9 * alone["oscillation_ratio"]
-        assert found["return"] > alone["return"] - 1
+        assert figures["oscillation_ratio"] < 0.9 * alone["oscillation_ratio"]
+        assert figures["return"] > alone["return"] - 1

@@ -117,8 +117,8 @@ def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(
 def test_refund_is_paid_as_far_as_steps_earn_anything() -> None:
     """A reward at the end alone, one at each step, steps that cost, and before any reward."""
     typical = np.array([0.0, 0.8, -1.0, 0.0], np.float32)
-    found = prices.earning(typical, np.array([5.0, 1.0, 1.0, 0.0], np.float32))
-    np.testing.assert_allclose(found, [0, 0.8, 0, 0], atol=1e-7)
+    shares = prices.earning(typical, np.array([5.0, 1.0, 1.0, 0.0], np.float32))
+    np.testing.assert_allclose(shares, [0, 0.8, 0, 0], atol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -140,14 +140,16 @@ def test_gate_begins_as_its_core_or_with_what_its_critics_call_best() -> None:
     algorithm: Any = GateConfig(CORES[1]).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     params = at_price(algorithm, params, 2.0, 1.0)
-    found = algorithm.apply(params, batch.obs, none)
-    np.testing.assert_array_equal(found.policy.mode(), found.core.mode())
-    asked = with_dial(params, critics_begin=1)
-    found = algorithm.apply(asked, batch.obs, none)
-    np.testing.assert_array_equal(found.policy.mode(), found.scores.argmax(1))
-    assert (found.policy.mode() != found.core.mode()).any()
-    assert not found.mu.any()
-    assert float(algorithm.at(asked, 0.3).controller.dial.critics_begin) == 1  # whatever the price
+    acting = algorithm.apply(params, batch.obs, none)
+    np.testing.assert_array_equal(acting.policy.mode(), acting.core.mode())
+    critics_first = with_dial(params, critics_begin=1)
+    acting = algorithm.apply(critics_first, batch.obs, none)
+    np.testing.assert_array_equal(acting.policy.mode(), acting.scores.argmax(1))
+    assert (acting.policy.mode() != acting.core.mode()).any()
+    assert not acting.mu.any()
+    assert (
+        float(algorithm.at(critics_first, 0.3).controller.dial.critics_begin) == 1
+    )  # whatever the price
 
 
 @pytest.mark.parametrize("kind", [GateConfig, DialConfig])
@@ -268,10 +270,10 @@ def best(price: float) -> np.ndarray:
 
 def test_best_policies_of_the_small_mdp_differ_from_price_to_price() -> None:
     """So that coming within 2% at each of them means something."""
-    found = [round(lights.switching(best(price)), 9) for price in PRICES]
-    assert found == sorted(found, reverse=True)
-    assert found[0] > 0.45
-    assert found[-1] == 0
+    switches = [round(lights.switching(best(price)), 9) for price in PRICES]
+    assert switches == sorted(switches, reverse=True)
+    assert switches[0] > 0.45
+    assert switches[-1] == 0
     for low, high in ((0.0, 1.0), (0.6, 3.0), (1.0, 0.3), (3.0, 0.0)):
         assert lights.value(best(low), high) < 0.95 * lights.value(best(high), high)
 
