@@ -27,8 +27,9 @@ def test_figures_of_every_variant_are_printed_as_json(run: Run, nested_run: Path
 def test_table_has_a_column_for_every_measure_with_a_value(run: Run, nested_run: Path) -> None:
     code, text, _ = run("evaluate", nested_run, "--episodes", 2)
     assert code == 0
-    assert all(label in text for label in ("return", "oscillation ratio", "mean dwell", "mean mu"))
-    assert "crash rate" not in text  # CartPole reports no crashes
+    # a narrow terminal breaks labels of two words into two lines
+    assert all(word in text for word in ("return", "oscillation", "reversal", "dwell", "mu"))
+    assert "crash" not in text  # CartPole reports no crashes
 
 
 def test_best_policy_of_a_run_can_be_chosen(run: Run, nested_run: Path) -> None:
