@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -31,7 +32,9 @@ def show_figures(title: str, rows: Mapping[str, dict[str, Any]]) -> None:
     from policy_inertia.metrics.measures import select_measures
 
     measures = select_measures(rows.values(), "wide")
-    table = Table("", *(m.label for m in measures))
+    # one word on each line, so that the table fits in 80 columns
+    headers = [m.label.replace(" ", "\n") for m in measures]
+    table = Table("", *headers, box=SIMPLE_HEAD, padding=0, pad_edge=False)
     for label, figures in rows.items():
         table.add_row(label, *(m.show(figures.get(m.name)) for m in measures))
     show_titled(title, table)
