@@ -115,10 +115,10 @@ def log_certain(action: Array, n_actions: int, xp: Any = jnp) -> Array:
 
 
 def gate(q: Array, log_pi_core: Array, prev_action: Array, xp: Any = jnp) -> tuple[Array, Array]:
-    """A controller without a network: mu is 1 where repeating is worth as much as the core's
-    likeliest action in `q` = Q(s, a_prev, .), else 0; and the action that follows.
+    """Decide by `q` = Q(s, a_prev, .) whether to repeat: mu, and the action to take.
 
-    Without a previous action (-1) mu is 0 and the action the core's.
+    mu is 1 where repeating is worth as much as the core's likeliest action, else 0. Without a
+    previous action (-1), mu is 0 and the action is the core's.
     """
     core_action = log_pi_core.argmax(-1)
     repeat = (chosen(q, prev_action, xp) >= chosen(q, core_action, xp)) & (prev_action >= 0)
