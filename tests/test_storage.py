@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +149,32 @@ def test_a_folder_in_use_or_with_other_files_is_refused(tmp_path: Path) -> None:
 def test_numbers_without_a_json_form_become_none() -> None:
     values = [1.5, 2, "x", float("nan"), float("inf")]
     assert [storage.finite(v) for v in values] == [1.5, 2, "x", None, None]
+
+
+def test_only_regular_files_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the name of a socket must be short
+    os.mkfifo("pipe")
+    Path("folder").mkdir()
+    Path("loop").symlink_to("loop")
+    Path("file").write_bytes(b"12345")
+    Path("link").symlink_to("file")
+    cases = {
+        "pipe": "pipe is a named pipe: give a regular file",
+        "folder": "folder is a folder: give a regular file",
+        "socket": "socket is a socket: give a regular file",
+        "/dev/zero": "/dev/zero is a device: give a regular file",
+        "missing": "there is no file missing",
+        "file/x": r"'file/x' cannot be opened \(Not a directory\)",
+        "loop": r"'loop' cannot be opened \(Too many",
+        "x" * 5_000: r"'x{200}' cannot be opened \(File name too long\)",
+        "a\0b": r"'a\\x00b' cannot be opened",
+    }
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+        for name, message in cases.items():
+            for read in (storage.regular_file, lambda path: storage.read_file(path, 10)):
+                with pytest.raises(InputError, match=f"^{message}"):
+                    read(Path(name))
+    assert storage.read_file(Path("link"), 5) == b"12345"
+    with pytest.raises(InputError, match="file has more than 4 bytes"):
+        storage.read_file(Path("file"), 4)

@@ -6,6 +6,8 @@ import fcntl
 import json
 import math
 import os
+import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,6 +61,54 @@ def unflatten(template: Tree, arrays: dict[str, np.ndarray], prefix: str, where:
 
 def _leaf_name(prefix: str, path: Any) -> str:
     return f"{prefix}.{jax.tree_util.keystr(path, simple=True, separator='.')}"
+
+
+SPECIAL_FILES: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def regular_file(path: Path) -> Path:
+    """Return `path` if it is a regular file; call it before you open what a user names.
+
+    Reading a named pipe or a device may never end.
+
+    Raises:
+        InputError: There is no such file, it is a folder, a pipe, a socket or a device, or it
+            cannot be examined.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{str(path)[:200]!r} cannot be opened ({reason})") from None
+    if not stat.S_ISREG(mode):
+        kind = next((kind for has, kind in SPECIAL_FILES if has(mode)), "no regular file")
+        raise InputError(f"{path} is {kind}: give a regular file")
+    return path
+
+
+def read_file(path: Path, limit: int) -> bytes:
+    """Return the bytes of a regular file of at most `limit` bytes.
+
+    Raises:
+        InputError: It is larger, is no regular file, or cannot be read.
+    """
+    regular_file(path)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror or error})") from error
+    if len(data) > limit:
+        raise InputError(f"{path} has more than {limit:,} bytes, which is too large to be read")
+    return data
 
 
 def write_file(path: Path, data: bytes) -> None:
