@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from policy_inertia import InputError, Policy, calibrate, evaluate, train
-from policy_inertia.calibration.sweep import CALIBRATION, _refined
-from policy_inertia.envs.vector import episode_seed
+from policy_inertia.calibration.sweep import _refined
 from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.metrics.measures import MEASURES
-from policy_inertia.training.session import EVALUATION, FINAL, TRAINING
+from policy_inertia.seeds import Stream, stream_seed
 from tests.support import probes
 from tests.support.calibrations import reaching, row
 from tests.support.policies import fresh
@@ -23,15 +22,11 @@ def rows_of(policy: Policy) -> tuple[Row, ...]:
     return policy.calibration.rows
 
 
-def test_streams_of_seeds_are_four() -> None:
-    assert len({TRAINING, EVALUATION, FINAL, CALIBRATION}) == 4
-
-
 def test_row_holds_every_measure_of_an_evaluation_on_the_calibration_seeds() -> None:
     policy = calibrate(fresh("sac", probes.Both, hidden=(8,)), probes.Both, episodes=5, seed=7)
     rows = rows_of(policy)
     for each in (rows[0], rows[len(rows) // 2]):
-        filtered, seed = policy.with_hysteresis(each.setting), episode_seed(7, CALIBRATION)
+        filtered, seed = policy.with_hysteresis(each.setting), stream_seed(7, Stream.CALIBRATION)
         figures = evaluate(filtered, probes.Both, 5, seed, deterministic=True).summary()
         assert each.figures == {name: figures[name] for name in MEASURES}
     assert [each.setting for each in rows] == sorted(each.setting for each in rows)
@@ -76,7 +71,7 @@ def test_any_policy_keeps_a_budget_by_hysteresis_without_training(tmp_path: Path
     assert loaded.calibration.setting_name == "threshold"
     for budget in (0.0, 0.2):
         filtered = loaded.with_budget(budget)
-        seed = episode_seed(0, CALIBRATION)
+        seed = stream_seed(0, Stream.CALIBRATION)
         figures = evaluate(filtered, "CartPole-v1", 10, seed, deterministic=True).summary()
         assert figures["oscillation_ratio"] <= budget + 0.01 * (budget == 0)
         assert filtered.hysteresis == loaded.calibration.within(budget).setting

@@ -9,13 +9,14 @@ from policy_inertia.actions.discrete import Discrete
 from policy_inertia.envs.making import make_vector
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
-from policy_inertia.envs.vector import Envs, episode_seed
+from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
+from policy_inertia.seeds import training_seed
 from tests.support import probes
 
 
 def cartpole(n: int, seed: int = 0) -> Envs:
-    return Envs("CartPole-v1", n, lambda i, k: episode_seed(seed, i, k))
+    return Envs("CartPole-v1", n, lambda i, k: training_seed(seed, i, k))
 
 
 def drive(envs: Envs, steps: int, seed: int = 0) -> list[np.ndarray]:
@@ -32,7 +33,7 @@ def test_an_episode_does_not_depend_on_the_envs_beside_it() -> None:
 
 def test_an_episode_is_gymnasiums_own_from_its_seed() -> None:
     envs, env = cartpole(3), gym.make("CartPole-v1")
-    obs, _ = env.reset(seed=episode_seed(0, 1, 0))
+    obs, _ = env.reset(seed=training_seed(0, 1, 0))
     for t in range(200):
         np.testing.assert_array_equal(envs.obs[1], obs)
         step = envs.step(np.full(3, t % 2))
@@ -40,7 +41,7 @@ def test_an_episode_is_gymnasiums_own_from_its_seed() -> None:
         np.testing.assert_array_equal(step.next_obs[1], obs)  # the true last one, not the reset
         assert (step.reward[1], step.terminated[1]) == (reward, terminated)
         if terminated or truncated:
-            obs, _ = env.reset(seed=episode_seed(0, 1, int(envs.episode[1])))
+            obs, _ = env.reset(seed=training_seed(0, 1, int(envs.episode[1])))
     assert envs.episode[1] > 2
 
 
@@ -63,10 +64,10 @@ def test_an_env_that_is_not_deterministic_says_so() -> None:
 @pytest.mark.parametrize("task", ["LaneChange", "Merge", "Intersection", "TwoWay"])
 def test_compiled_batches_are_single_envs_side_by_side_and_come_back(task: str) -> None:
     name = f"policy_inertia/{task}-v0"
-    envs, again = (Envs(name, 3, lambda i, k: episode_seed(7, i, k)) for _ in range(2))
+    envs, again = (Envs(name, 3, lambda i, k: training_seed(7, i, k)) for _ in range(2))
     assert type(envs.vector.unwrapped).__name__ == "TrafficVectorEnv"
     alone = gym.make(name)
-    obs, _ = alone.reset(seed=episode_seed(7, 1, 0))
+    obs, _ = alone.reset(seed=training_seed(7, 1, 0))
     rng = np.random.default_rng(0)
     for _ in range(40):
         np.testing.assert_array_equal(envs.obs[1], obs.ravel())
@@ -76,7 +77,7 @@ def test_compiled_batches_are_single_envs_side_by_side_and_come_back(task: str) 
         assert step.reward[1] == reward
         assert step.info["crashed"][1] == info["crashed"]
         if terminated or truncated:
-            obs, _ = alone.reset(seed=episode_seed(7, 1, int(envs.episode[1])))
+            obs, _ = alone.reset(seed=training_seed(7, 1, int(envs.episode[1])))
     assert envs.episode.max() > 0
     assert again.restore(envs.state())
 

@@ -10,8 +10,8 @@ from PIL import Image
 from policy_inertia import InputError, Policy, evaluate
 from policy_inertia.actions import kinds
 from policy_inertia.envs import highway  # noqa: F401 - registers its tasks
-from policy_inertia.envs.vector import episode_seed
 from policy_inertia.evaluation.recording import WIDTH, action_names, record
+from policy_inertia.seeds import Stream, stream_seed
 from tests.evaluation.test_evaluate import Alternating, Counting
 from tests.support.pair_actions import PairEnv, Pairs
 from tests.support.policies import fresh
@@ -50,7 +50,7 @@ def test_every_step_is_recorded_with_the_frame_before_it(policy: Policy) -> None
 def test_recorded_probabilities_are_the_papers_mixture(policy: Policy) -> None:
     env = Seen()
     (recording,) = record(policy, seen, seed=5)
-    obs, _ = env.reset(seed=episode_seed(5, 0))
+    obs, _ = env.reset(seed=stream_seed(5, Stream.EPISODE, 0))
     for s in recording.steps:
         assert s.mu == policy.inertia(obs, s.previous)
         held = np.zeros(2) if s.first else np.eye(2)[s.previous]

@@ -16,13 +16,10 @@ from policy_inertia import (
     load_core,
     smooth,
 )
-from policy_inertia.calibration.sweep import CALIBRATION
-from policy_inertia.envs.vector import episode_seed
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.spaces_with_core import SpacesWithCore
-from policy_inertia.smoothing.smooth import HELD_OUT
-from policy_inertia.training.session import EVALUATION, FINAL, TRAINING
+from policy_inertia.seeds import Stream, stream_seed
 from tests.support import probes
 from tests.support.cores import jittery, light, unsure
 from tests.support.sb3_models import SB3Model
@@ -61,7 +58,7 @@ def test_function_around_which_a_policy_was_trained_must_be_given_again(tmp_path
     with pytest.raises(InputError, match="acts differently"):
         Policy.load(path, load_core(light, probes.DeadZone))
     loaded = Policy.load(path, load_core(jittery, probes.DeadZone))
-    seed = episode_seed(0, HELD_OUT)
+    seed = stream_seed(0, Stream.HELD_OUT)
     again = evaluate(loaded, probes.DeadZone, 40, seed, deterministic=True).summary()
     assert again == result.candidates["controller"].figures
     assert loaded.price == result.policy.price
@@ -102,7 +99,7 @@ def test_hysteresis_needs_no_training(tmp_path: Path) -> None:
     tau = result.policy.hysteresis
     assert tau is not None
     filtered = load_core(unsure, probes.DeadZone).with_hysteresis(tau)
-    seed = episode_seed(0, HELD_OUT)
+    seed = stream_seed(0, Stream.HELD_OUT)
     same = evaluate(filtered, probes.DeadZone, 40, seed, deterministic=True).summary()
     assert same == result.candidates["hysteresis"].figures
     # without a budget it is half of what the core does
@@ -135,7 +132,7 @@ def test_sb3_model_becomes_one_onnx_file(sb3_model: SB3Model, tmp_path: Path) ->
     one, two = (evaluate(p, "CartPole-v1", 10, 3).summary() for p in (policy, loaded))
     assert one == two
     core = load_core(path, "CartPole-v1")
-    seed = episode_seed(0, HELD_OUT)
+    seed = stream_seed(0, Stream.HELD_OUT)
     bare = evaluate(core, "CartPole-v1", SHORT["episodes"], seed, deterministic=True).summary()
     assert bare == result.candidates["core"].figures
     written = export(loaded, tmp_path / "c.onnx")
@@ -164,10 +161,6 @@ def test_stopped_run_resumes_and_ends_the_same(tmp_path: Path) -> None:
     smooth(jittery, probes.DeadZone, 0.1, out=tmp_path / "b", resume=True, **short)
     for name in ("policy.safetensors", "recommended.safetensors", "metrics.jsonl"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-
-
-def test_held_out_episodes_have_seeds_of_their_own() -> None:
-    assert len({TRAINING, EVALUATION, FINAL, CALIBRATION, HELD_OUT}) == 5
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,11 @@ import pytest
 from policy_inertia import InputError, Policy, evaluate
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.cli import main as cli
-from policy_inertia.envs.vector import episode_seed
+from policy_inertia.seeds import Stream, stream_seed
 from policy_inertia.storage import FORMAT
 from policy_inertia.study.folder import collect
 from policy_inertia.study.results import LineResults, Results
 from policy_inertia.study.run.scheduler import run_study
-from policy_inertia.training.session import FINAL
 from tests.support.runs import contents
 from tests.support.tiny_studies import quick
 
@@ -45,7 +44,7 @@ def _check_budget(line: LineResults) -> None:
     except InputError:
         assert "is not reachable" in figures["unreachable"]
         return
-    evaluation = evaluate(within, line.env, 4, episode_seed(0, FINAL), deterministic=True)
+    evaluation = evaluate(within, line.env, 4, stream_seed(0, Stream.FINAL), deterministic=True)
     assert figures["greedy"] == evaluation.summary()
     assert figures["calibrated_return"] == policy.calibration.within(0.3).figures["return"]
 
@@ -56,7 +55,7 @@ def test_a_dials_core_is_held_to_the_same_budgets_by_hysteresis(tmp_path: Path) 
     core = calibrate(Policy.load(line.folders[0]).core(), "CartPole-v1", 50, 0)
     within = core.with_budget(0.3)
     assert within.hysteresis is not None
-    evaluation = evaluate(within, line.env, 4, episode_seed(0, FINAL), deterministic=True)
+    evaluation = evaluate(within, line.env, 4, stream_seed(0, Stream.FINAL), deterministic=True)
     assert line.core_budgets[0.3][0]["greedy"] == evaluation.summary()
 
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from policy_inertia.envs.vector import Envs, episode_seed
+from policy_inertia.envs.vector import Envs
+from policy_inertia.seeds import training_seed
 from tests.support.pixel_game import BALL, FALL, FLOOR, MOVE, PADDLE, SIZE, Catch
 
 
@@ -101,7 +102,7 @@ def test_following_the_ball_pays_idling_does_not_and_jitter_costs_nothing() -> N
 
 @pytest.mark.parametrize("steps", [0, 30, 100])
 def test_it_is_restored_by_taking_its_actions_again(steps: int) -> None:
-    one, two = (Envs(Catch, 3, lambda i, k: episode_seed(0, i, k)) for _ in range(2))
+    one, two = (Envs(Catch, 3, lambda i, k: training_seed(0, i, k)) for _ in range(2))
     rng = np.random.default_rng(0)
     for _ in range(steps):
         one.step(rng.integers(0, 3, 3))

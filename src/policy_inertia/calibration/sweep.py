@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from policy_inertia.algorithms.controllers.prices import DECADES
 from policy_inertia.envs.making import EnvLike
-from policy_inertia.envs.vector import Envs, episode_seed
+from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.calibration_table import Calibration, Row
@@ -18,8 +18,8 @@ from policy_inertia.metrics.measures import MEASURES, RETURN
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.protocol import Predictor
+from policy_inertia.seeds import Stream, stream_seed
 
-CALIBRATION = 3
 """Stream of episode seeds; training and the other evaluations use other streams."""
 SETTINGS = 16  # first settings; refinement adds at most as many again
 FINE = 0.02  # refinement stops when neighbours differ by less; the noise is as large
@@ -69,7 +69,7 @@ def calibrate(
             raise InputError("this policy does not say on which task it was trained: give env")
         env, env_kwargs = policy.task, env_kwargs or policy.env_kwargs
     envs = env if isinstance(env, Envs) else Envs(env, min(episodes, 20), _any_seed, env_kwargs)
-    first_seed = episode_seed(seed, CALIBRATION)
+    first_seed = stream_seed(seed, Stream.CALIBRATION)
 
     def measure(predictor: Predictor) -> dict[str, Any]:
         return evaluate(predictor, envs, episodes, first_seed, deterministic=True).summary()

@@ -33,11 +33,6 @@ class Step(NamedTuple):
         return self.terminated | self.truncated
 
 
-def episode_seed(*key: int) -> int:
-    """The seed of the episode that these numbers name; any two keys give unrelated seeds."""
-    return int(np.random.SeedSequence(key).generate_state(1)[0])
-
-
 class Envs:
     """N envs side by side; `obs` is what to act on next."""
 

@@ -9,17 +9,17 @@ import numpy as np
 from policy_inertia.actions.space import select
 from policy_inertia.envs.making import EnvLike
 from policy_inertia.envs.spaces import Spaces
-from policy_inertia.envs.vector import Envs, episode_seed
+from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.episodes import Episode
 from policy_inertia.metrics.measures import Evaluation
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.protocol import Predictor
+from policy_inertia.seeds import Stream, stream_seed
 
 MOST_ENVS = 20  # that run side by side
 MOST_STEPS = 100_000  # of one episode; an env that goes on has no time limit
 MOST_NUMBERS = 10_000_000  # in the observations of one batch for the controller, to bound memory
-POLICY_STREAM = 2**31  # the seed of a policy's sampling; no episode has this number
 
 
 def evaluate(
@@ -83,7 +83,7 @@ def sampled_and_greedy(
 def seed_policy(policy: Predictor, seed: int) -> None:
     """Seed the sampling of a policy that has a method `seed`."""
     if callable(reseed := getattr(policy, "seed", None)):
-        reseed(episode_seed(seed, POLICY_STREAM))
+        reseed(stream_seed(seed, Stream.SAMPLING))
 
 
 class _EpisodeQueue:
@@ -96,7 +96,7 @@ class _EpisodeQueue:
     def seed_of(self, i: int, k: int) -> int:
         """Give env i's k-th episode the next number, and return the seed of that number."""
         number = self._numbers[i, k] = len(self._numbers)
-        return episode_seed(self._seed, number)
+        return stream_seed(self._seed, Stream.EPISODE, number)
 
     def running(self, envs: Envs) -> np.ndarray:
         """The number of the episode that each env is in."""

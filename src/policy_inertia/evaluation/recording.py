@@ -17,11 +17,11 @@ from PIL import Image
 
 from policy_inertia.envs.making import EnvLike, make_env, name_of
 from policy_inertia.envs.spaces import Spaces
-from policy_inertia.envs.vector import episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import seed_policy
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.protocol import Predictor
+from policy_inertia.seeds import Stream, stream_seed
 
 WIDTH = 640  # wider frames are scaled down to this
 LIMIT = 1_000  # steps of an episode
@@ -137,7 +137,7 @@ def record(
         }
         return [
             _episode(policy, opened, spaces, limit, frames, {**description, "seed": s})
-            for s in (episode_seed(seed, k) for k in range(episodes))
+            for s in (stream_seed(seed, Stream.EPISODE, k) for k in range(episodes))
         ]
     finally:
         opened.close()

@@ -22,7 +22,7 @@ import policy_inertia.interop  # noqa: F401 - registers the loaders of `load_cor
 from policy_inertia.calibration.budget import closest_to_budget
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.envs.making import EnvLike, name_of
-from policy_inertia.envs.vector import Envs, episode_seed
+from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.machine import free_memory
@@ -34,11 +34,11 @@ from policy_inertia.policies.policy_file import CORE
 from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
 from policy_inertia.run_settings import RunConfig, settings
+from policy_inertia.seeds import Stream, stream_seed
 from policy_inertia.smoothing.verdict import Candidate, Verdict, comparison_table, decide
 from policy_inertia.storage import FORMAT, claim, write_json
 from policy_inertia.training.loop import Progress, default_folder, run
 
-HELD_OUT = 4
 """Stream of episode seeds; training, evaluation and calibration use other streams."""
 SETTINGS = {
     "eval_episodes": 10,  # few: the verdict has episodes of its own
@@ -273,7 +273,7 @@ def _compare(
         The candidates by name, and the budget: half of what the core does if none was given.
     """
     slots = Envs(env, min(episodes, 20), lambda i, k: 0, config.test_kwargs)
-    first = episode_seed(config.seed, HELD_OUT)
+    first = stream_seed(config.seed, Stream.HELD_OUT)
 
     def candidate(name: str, policy: Policy) -> Candidate:
         evaluation = evaluate(policy, slots, episodes, first, deterministic=True)

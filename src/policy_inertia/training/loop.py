@@ -15,16 +15,17 @@ import numpy as np
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.envs.making import EnvLike, name_of
 from policy_inertia.envs.spaces import Spaces
-from policy_inertia.envs.vector import Envs, episode_seed
+from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate, sampled_and_greedy
 from policy_inertia.metrics.measures import select_measures
 from policy_inertia.policies.policy import Policy
 from policy_inertia.run_settings import RunConfig, settings
+from policy_inertia.seeds import Stream, stream_seed
 from policy_inertia.storage import FORMAT, finite, write_json
 from policy_inertia.training.loggers import JsonLines, Logger, TensorBoard
 from policy_inertia.training.run_folder import RunFolder
-from policy_inertia.training.session import EVALUATION, FINAL, Session
+from policy_inertia.training.session import Session
 
 DIAL_SHARES = (0.0, 0.1, 1.0)
 """Where a dial is evaluated during training, as shares of its largest price."""
@@ -177,7 +178,7 @@ class Run:
                 f"training diverged before step {session.step} (the networks hold NaN): lower the "
                 "learning rate or scale the rewards; the last checkpoint is untouched"
             )
-        seed = episode_seed(config.seed, EVALUATION, session.step)
+        seed = stream_seed(config.seed, Stream.EVALUATION, session.step)
         summary = evaluate(policy, self.eval_envs, config.eval_episodes, seed).summary()
         self.figures = session.figures() | eval_figures(summary) | self._dial_figures(policy, seed)
         for logger in self.loggers:
@@ -218,7 +219,7 @@ class Run:
         if policy.price is not None:
             policy = calibrate(policy, envs, config.calibration_episodes, config.seed)
         policy.save(self.folder.path / "policy.safetensors")
-        final = (envs, config.final_episodes, episode_seed(config.seed, FINAL))
+        final = (envs, config.final_episodes, stream_seed(config.seed, Stream.FINAL))
         result: dict[str, Any] = sampled_and_greedy(policy, *final)
         if policy.nested:
             result["core"] = evaluate(policy.core(), *final).summary()

@@ -14,7 +14,7 @@ from policy_inertia.envs.decisions import Decisions
 from policy_inertia.envs.making import EnvLike
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
-from policy_inertia.envs.vector import Envs, episode_seed
+from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.machine import keep_memory
 from policy_inertia.policies.policy import Policy
@@ -22,10 +22,10 @@ from policy_inertia.policies.policy_file import choice_spec
 from policy_inertia.replay.interface import Replay, Stored
 from policy_inertia.replay.transitions import TransitionReplay
 from policy_inertia.run_settings import RunConfig
+from policy_inertia.seeds import training_seed
 from policy_inertia.storage import finite, flatten, unflatten
 from policy_inertia.training.learner import Learner
 
-TRAINING, EVALUATION, FINAL = 0, 1, 2
 """Three streams of episode seeds."""
 
 
@@ -55,7 +55,7 @@ class Session:
         self.envs = Envs(
             env,
             config.envs,
-            lambda i, k: episode_seed(config.seed, TRAINING, i, k),
+            lambda i, k: training_seed(config.seed, i, k),
             config.env_kwargs,
             spaces,
         )

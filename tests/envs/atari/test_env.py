@@ -11,9 +11,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from policy_inertia.envs.atari import GameEnv, GameVectorEnv
 from policy_inertia.envs.making import make_env, make_vector
-from policy_inertia.envs.vector import Envs, Step, episode_seed
+from policy_inertia.envs.vector import Envs, Step
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.recording import record
+from policy_inertia.seeds import training_seed
 
 QBERT = "policy_inertia/Qbert-v0"
 
@@ -29,7 +30,7 @@ def batch(n: int, **options: Any) -> Any:
 
 
 def envs_of(n: int, **options: Any) -> Envs:
-    return Envs(QBERT, n, lambda i, k: episode_seed(0, i, k), options)
+    return Envs(QBERT, n, lambda i, k: training_seed(0, i, k), options)
 
 
 def play(envs: Envs, steps: int, seed: int = 0) -> list[Step]:

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia.calibration.sweep import CALIBRATION
 from policy_inertia.envs.making import make_vector
-from policy_inertia.envs.vector import episode_seed
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.measures import RETURN
 from policy_inertia.run_settings import RunConfig
+from policy_inertia.seeds import Stream, stream_seed
 from policy_inertia.study.analysis.at_budget import ACTIONS, Record, evaluation_figures
 from policy_inertia.study.results import LineResults, Results
-from policy_inertia.training.session import FINAL
 
 LABEL = "one action"
 
@@ -63,13 +61,13 @@ def _task_records(line: LineResults) -> Iterator[Record]:
         return evaluate(policy, config.env, episodes, seed, True, config.test_kwargs).summary()
 
     for seed in line.seeds:
-        first = episode_seed(seed, CALIBRATION)
+        first = stream_seed(seed, Stream.CALIBRATION)
         returns = [
             summary(action, config.calibration_episodes, first)[RETURN.name]
             for action in range(spaces.discrete.n)
         ]
         best = int(np.argmax(returns))
-        final = summary(best, config.final_episodes, episode_seed(seed, FINAL))
+        final = summary(best, config.final_episodes, stream_seed(seed, Stream.FINAL))
         figures = evaluation_figures(final, returns[best], config.gamma)
         for budget in line.budgets:
             for actions in ACTIONS:

@@ -16,18 +16,17 @@ from typing import Any
 import jax
 
 from policy_inertia.calibration.sweep import calibrate
-from policy_inertia.envs.vector import episode_seed
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import sampled_and_greedy
 from policy_inertia.machine import use_one_thread
 from policy_inertia.metrics.measures import RETURN
 from policy_inertia.policies.policy import Policy
 from policy_inertia.run_settings import RunConfig
+from policy_inertia.seeds import Stream, stream_seed
 from policy_inertia.study.folder import finished, read_extra, write_extra
 from policy_inertia.study.plan import EXTRAS, Extra, Run
 from policy_inertia.training.checkpoints import Checkpoints
 from policy_inertia.training.loop import run
-from policy_inertia.training.session import FINAL
 
 Job = dict[str, Any]
 """A run as JSON: its folder, its configuration, and the levels of its extra evaluations."""
@@ -101,7 +100,7 @@ def evaluate_extra(path: Path, config: RunConfig, name: str, levels: list[float]
 
 def _evaluate_at(level: float, policy: Policy, config: RunConfig, extra: Extra) -> dict[str, Any]:
     """Return the figures of `policy` at one threshold or budget."""
-    seed, kwargs = episode_seed(config.seed, FINAL), config.test_kwargs
+    seed, kwargs = stream_seed(config.seed, Stream.FINAL), config.test_kwargs
     if not extra.budget:
         filtered = policy.with_hysteresis(level)
         return sampled_and_greedy(
