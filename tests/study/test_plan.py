@@ -73,6 +73,14 @@ def test_a_stopped_study_has_finished_equally_many_runs_of_all_lines() -> None:
     ]
 
 
+def test_a_number_of_seeds_means_the_first_of_the_study_and_then_new_ones() -> None:
+    plan = study(Line("a", "dqn", TWO_WAY), seeds=(100, 101, 102))
+    assert plan.with_seeds(2).seeds == (100, 101)
+    assert plan.with_seeds(5).seeds == (100, 101, 102, 103, 104)
+    with pytest.raises(InputError, match="different whole numbers"):
+        plan.with_seeds(0)
+
+
 def test_a_method_that_holds_its_actions_gets_no_filter() -> None:
     line = Line("a", "dqn-repeat", TWO_WAY)
     (run,) = Study("s", "S", (Experiment("e", "E", (line,), hysteresis=(1.0,)),), (0,)).runs(Path())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from policy_inertia.cli.view import out
 
 if TYPE_CHECKING:
     from policy_inertia.study.plan import Study as Plan
+    from policy_inertia.study.run_records import Records
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,9 @@ class Study(Command):
     scale: float = 1.0
     """Shorten every run by this factor, such as 0.01 for a trial."""
     seeds: Annotated[DisallowNone[int | None], default_is("as the study says")] = None
-    """Number of seeds: 0, 1, 2, ..."""
+    """Number of seeds: the first ones of the study."""
+    records: Annotated[DisallowNone[Path | None], default_is("results/STUDY, only read")] = None
+    """Folder of records: a run that has a record is not repeated, and every run writes one."""
     dry_run: bool = False
     """Run nothing: list the runs and how long they will take, measured on a few seconds of each."""
     ray: Annotated[DisallowNone[str | None], default_is("no cluster")] = None
@@ -66,17 +68,19 @@ class Study(Command):
     def run(self) -> None:
         from policy_inertia.study.declared import find_study
         from policy_inertia.study.run.scheduler import run_study
+        from policy_inertia.study.run_records import Records
 
         plan = find_study(self.study).only(self.only).scaled(self.scale)
         if self.seeds is not None:
-            plan = dataclasses.replace(plan, seeds=tuple(range(self.seeds)))
+            plan = plan.with_seeds(self.seeds)
         folder = self.out or Path("runs") / plan.name
+        records = Records(self.records or Path("results") / plan.name, self.records is not None)
         if self.dry_run:
-            _show_duration(plan, folder, self.workers.jobs)
+            _show_duration(plan, folder, self.workers.jobs, records)
             return
         pool = self._pool()
         with study_progress(self.workers.quiet) as watch:
-            results = run_study(plan, folder, pool, watch, command_line())
+            results = run_study(plan, folder, pool, watch, command_line(), records)
         show_results(results, with_report=not self.no_report)
 
     def _pool(self) -> Any:
@@ -86,12 +90,12 @@ class Study(Command):
         return RayPool(self.ray) if self.ray else Workers(self.workers.jobs)
 
 
-def _show_duration(plan: Plan, folder: Path, jobs: int | None) -> None:
+def _show_duration(plan: Plan, folder: Path, jobs: int | None, records: Records) -> None:
     from policy_inertia.study.run.duration import remaining
     from policy_inertia.study.run.workers import Workers
 
     with counting("timing each kind of run", 1) as watch:
-        lines = remaining(plan, folder, watch)
+        lines = remaining(plan, folder, watch, records)
     table = Table("runs", "seeds", "minutes, on one core", box=None, title_justify="left")
     for line in lines:
         table.add_row(line.label, str(line.runs), f"{line.seconds / 60:.1f}")

@@ -166,6 +166,11 @@ class Study:
             self, experiments=experiments, settings={**self.settings, **common}
         )
 
+    def with_seeds(self, number: int) -> Study:
+        """Return the study with its first `number` seeds; more seeds follow its highest one."""
+        more = range(max(self.seeds) + 1, max(self.seeds) + 1 + number)
+        return dataclasses.replace(self, seeds=(*self.seeds, *more)[: max(number, 0)])
+
     def only(self, names: Sequence[str]) -> Study:
         """Return the study with only these experiments; with all if `names` is empty."""
         known = [e.name for e in self.experiments]

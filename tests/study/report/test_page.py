@@ -177,7 +177,7 @@ def test_a_report_of_nothing_or_to_nowhere_is_refused(tmp_path: Path) -> None:
 def test_a_lost_policy_costs_only_its_scene(tmp_path: Path) -> None:
     scenes, notes = record_scenes(small())  # its folders do not exist
     assert not scenes
-    assert "Two-Way could not be recorded: there is no file" in notes[0]
+    assert "Two-Way could not be recorded: the policy of SAC is not there" in notes[0]
     text = report.write(small(), tmp_path / "r.html").read_text()
     assert "could not be recorded" in text
 

@@ -11,7 +11,8 @@ from policy_inertia.calibration.sweep import SETTINGS
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.run_settings import RunConfig
 from policy_inertia.study.plan import EXTRAS, Run, Study
-from policy_inertia.study.run.scheduler import done
+from policy_inertia.study.run.scheduler import done_or_recorded
+from policy_inertia.study.run_records import Records
 from policy_inertia.training.session import Session
 
 
@@ -46,7 +47,10 @@ class LineDuration:
 
 
 def remaining(
-    study: Study, folder: Path, watch: Callable[[int, int], None] | None = None
+    study: Study,
+    folder: Path,
+    watch: Callable[[int, int], None] | None = None,
+    records: Records | None = None,
 ) -> list[LineDuration]:
     """Estimate the time that each line of a study still needs.
 
@@ -54,8 +58,9 @@ def remaining(
         study: the study.
         folder: the study's folder, with the runs that are done.
         watch: called after each kind of run with the number of timed kinds and of all kinds.
+        records: a folder of records; a run that has one takes no time.
     """
-    runs = [r for r in study.runs(folder) if not done(r)]
+    runs = [r for r in study.runs(folder) if not done_or_recorded(r, records)]
     lines: dict[str, list[float]] = {}
     for r, seconds in zip(runs, estimate(runs, watch=watch), strict=True):
         lines.setdefault(r.label.rpartition(", seed")[0], []).append(seconds)

@@ -63,12 +63,25 @@ def attempt(job: Job) -> Outcome:
 
 def _execute(job: Job) -> None:
     config, path = RunConfig.from_dict(job["config"]), Path(job["path"])
-    if not finished(path, config.steps):
+    if not finished(path, config.steps) or _cannot_evaluate(job):
         run(config, path, resume=True)
     for name in EXTRAS:
         evaluate_extra(path, config, name, job[name])
     Checkpoints(path).remove()  # a checkpoint with its replay is much larger than all other files
     jax.clear_caches()  # the next run compiles programs of its own
+
+
+def _cannot_evaluate(job: Job) -> bool:
+    """Return whether a finished run lacks an extra evaluation and its policy: train it again.
+
+    This is so if the run was restored from a record, and the study asks for more now.
+    """
+    path, steps = Path(job["path"]), job["config"]["steps"]
+    missing = any(
+        {repr(level) for level in job[name]} - read_extra(path, steps, name).keys()
+        for name in EXTRAS
+    )
+    return missing and not (path / "policy.safetensors").exists()
 
 
 def evaluate_extra(path: Path, config: RunConfig, name: str, levels: list[float]) -> None:

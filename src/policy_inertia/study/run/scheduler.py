@@ -20,6 +20,7 @@ from policy_inertia.study.plan import EXTRAS, Run, Study
 from policy_inertia.study.results import Results
 from policy_inertia.study.run.job import Outcome
 from policy_inertia.study.run.workers import Workers
+from policy_inertia.study.run_records import Records
 from policy_inertia.training.loggers import read_metrics
 from policy_inertia.training.run_folder import refuse_other
 
@@ -86,10 +87,12 @@ def run_study(
     pool: Pool | None = None,
     watch: Watch | None = None,
     command: str = "",
+    records: Records | None = None,
 ) -> Results:
     """Carry out the unfinished runs of a study in the folder `out`, and return all results.
 
-    A run that fails twice is listed in the results; the other runs go on.
+    A run that has a record with the same settings is not repeated: its figures are restored. A run
+    that fails twice is listed in the results; the other runs go on.
 
     Args:
         study: the study.
@@ -97,17 +100,20 @@ def run_study(
         pool: where the runs go; by default one process for each core. It is closed at the end.
         watch: called with all runs while they go on.
         command: the command line to show in the report.
+        records: a folder of records; none are read or written without it.
     """
     path = Path(out).absolute()
     runs = study.runs(path)
-    if not all(map(done, runs)):
-        _refuse_bad_envs(study)  # before the folder is made: a bad env leaves nothing behind
+    if records is not None:
+        records.refuse_others(runs)
+    # before the folder is made: a bad env leaves nothing behind
+    _refuse_bad_envs([r for r in runs if not done_or_recorded(r, records)])
     folder = StudyFolder(path, study, command)
     pool = pool or Workers()
     try:
         for r in runs:
-            r.state = "done" if done(r) else "waiting"
-        carry_out(runs, pool, watch or (lambda runs: None))
+            _prepare(r, records)
+        carry_out(runs, pool, watch or (lambda runs: None), records)
         folder.write_failures(runs)
         return collect(path)
     finally:
@@ -132,18 +138,33 @@ def done(r: Run) -> bool:
     )
 
 
-def _refuse_bad_envs(study: Study) -> None:
-    """Make every env of the study once, so that a bad env raises here and not in every run."""
+def done_or_recorded(r: Run, records: Records | None) -> bool:
+    """Return whether a run need not be carried out: it is done, or its record replaces it."""
+    return done(r) or (records is not None and records.has(r))
+
+
+def _prepare(r: Run, records: Records | None) -> None:
+    """Set a run's first state; restore it from its record, or write the record of a done run."""
+    if records is not None and not done(r) and records.has(r):
+        records.restore(r)
+    r.state = "done" if done(r) else "waiting"
+    if records is not None and r.state == "done" and not records.has(r):
+        records.write(r)
+
+
+def _refuse_bad_envs(runs: Sequence[Run]) -> None:
+    """Make every env of these runs once, so that a bad env raises here and not in every run."""
     known = []
-    for _, line in study.lines():
-        config = line.config(study.settings, study.seeds[0])
-        for kwargs in (config.env_kwargs, config.test_kwargs):
-            if (config.env, kwargs) not in known:
-                known.append((config.env, kwargs))
-                make_vector(config.env, 1, kwargs)[0].close()
+    for r in runs:
+        for kwargs in (r.config.env_kwargs, r.config.test_kwargs):
+            if (r.config.env, kwargs) not in known:
+                known.append((r.config.env, kwargs))
+                make_vector(r.config.env, 1, kwargs)[0].close()
 
 
-def carry_out(runs: Sequence[Run], pool: Pool, watch: Watch) -> None:
+def carry_out(
+    runs: Sequence[Run], pool: Pool, watch: Watch, records: Records | None = None
+) -> None:
     """Give the waiting runs to the pool in order; failed ones go to the end of the queue."""
     waiting = deque(r for r in runs if r.state == "waiting")
     active = 0
@@ -160,6 +181,8 @@ def carry_out(runs: Sequence[Run], pool: Pool, watch: Watch) -> None:
             _end(r, outcome)
             if r.state == "waiting":
                 waiting.append(r)
+            elif r.state == "done" and records is not None:
+                records.write(r)
         if time.monotonic() - refreshed > REFRESH:
             for r in runs:
                 if r.state == "running":

@@ -39,7 +39,10 @@ def record_scenes(results: Results, seed: int = 0) -> tuple[list[Scene], list[st
 def _record(line: LineResults, seed: int, notes: list[str]) -> Recording:
     """Record an episode; without frames if the env cannot be rendered, which adds a note."""
     median = median_run(line)
-    policy = Policy.load(line.folders[median])
+    folder = line.folders[median]
+    if not (folder / "policy.safetensors").exists():
+        raise InputError(f"the policy of {line.label} is not there, only the record of its run")
+    policy = Policy.load(folder)
     label, kwargs = f"{line.label}, seed {line.seeds[median]}", policy.env_kwargs
     try:
         return record(policy, line.env, 1, seed, False, label, LIMIT, True, kwargs)[0]

@@ -1,0 +1,165 @@
+"""Records: the figures of finished runs as small JSON files that can be committed.
+
+A record holds a run's settings, versions, commit, final result and extra evaluations as they are,
+and the curve of its evaluations as columns of six significant digits. It holds no policy. From a
+record `restore` makes the small files of the run again, so everything that reads a study's folder
+works without training.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from policy_inertia.errors import InputError
+from policy_inertia.storage import FORMAT, cannot_write, read_json, write_file, write_json
+from policy_inertia.study.plan import EXTRAS, Run
+from policy_inertia.training.checkpoints import Checkpoints
+from policy_inertia.training.loggers import METRICS, read_metrics
+
+Record = dict[str, Any]
+
+ABOUT = ("config", "versions", "commit")  # what run.json holds
+CURVE = ("step", "train/updates", "eval/", "dial/")  # how the columns of a record's curve begin
+FREE = ("checkpoint_seconds",)  # settings that cannot change a run's figures
+DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Records:
+    """A folder of records, `TASK/METHOD,CHANGES/seed-K.json`, as in a study's `runs/`.
+
+    Args:
+        path: the folder; it need not exist.
+        writable: write the record of every run that finishes. Without it, records are only read.
+    """
+
+    path: Path
+    writable: bool = False
+
+    def file(self, run: Run) -> Path:
+        """Return the file of a run's record."""
+        task, variant, seed = run.path.parts[-3:]
+        return self.path / task / variant / f"{seed}.json"
+
+    def has(self, run: Run) -> bool:
+        """Return whether a record can replace the run: same settings, no figure missing."""
+        file = self.file(run)
+        if not file.exists():
+            return False
+        record = read_record(file)
+        return not _different(record, run) and all(
+            {repr(level) for level in getattr(run, name)} <= record.get(name, {}).keys()
+            for name in EXTRAS
+        )
+
+    def restore(self, run: Run) -> None:
+        """Write the small files of a run from its record."""
+        restore(read_record(self.file(run)), run.path)
+
+    def write(self, run: Run) -> None:
+        """Write the record of a finished run, if this folder is writable."""
+        if self.writable:
+            write_record(run.path, self.file(run))
+
+    def refuse_others(self, runs: list[Run]) -> None:
+        """Raise if the record of a run with other settings would be overwritten."""
+        for run in runs if self.writable else ():
+            file = self.file(run)
+            names = _different(read_record(file), run) if file.exists() else []
+            if names:
+                raise InputError(
+                    f"{file} is the record of a run with other settings ({', '.join(names)}): "
+                    "give another folder with --records"
+                )
+
+
+def write_record(run: Path, file: Path) -> Path:
+    """Write the record of the finished run in the folder `run`, and return `file`."""
+    about = read_json(run / "run.json", "a run's description")
+    result = read_json(run / "result.json", "a run's result")
+    record: Record = {"format": FORMAT} | {name: about[name] for name in ABOUT}
+    record["result"] = {name: value for name, value in result.items() if name != "format"}
+    for name in EXTRAS:
+        extra = run / f"{name}.json"
+        values = read_json(extra, f"a run's {name}") if extra.exists() else {}
+        if values.get("step") == result["step"]:
+            record[name] = values["levels"]
+    record["curve"] = _columns(read_metrics(run))
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(file, error) from error
+    write_file(file, (_text(record) + "\n").encode())
+    return file
+
+
+def read_record(file: Path) -> Record:
+    """Read a record.
+
+    Raises:
+        InputError: the file is no record.
+    """
+    record = read_json(file, "a run's record")
+    for name in (*ABOUT, "result", "curve"):
+        if name not in record:
+            raise InputError(f"{file} is no record of a run ('{name}' is missing): restore it")
+    return record
+
+
+def restore(record: Record, run: Path) -> None:
+    """Write run.json, metrics.jsonl, result.json and the extra evaluations of a record.
+
+    A checkpoint in the folder is removed: the run is over. The result is written last, so a kill
+    leaves a folder that is restored again.
+
+    Args:
+        record: the record.
+        run: the run's folder.
+    """
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(run, error) from error
+    write_json(run / "run.json", {"format": FORMAT} | {name: record[name] for name in ABOUT})
+    write_file(run / METRICS, "".join(json.dumps(x) + "\n" for x in _rows(record)).encode())
+    step = record["result"]["step"]
+    for name in EXTRAS:
+        if name in record:
+            values = {"format": FORMAT, "step": step, "levels": record[name]}
+            write_json(run / f"{name}.json", values)
+    Checkpoints(run).remove()
+    write_json(run / "result.json", {"format": FORMAT} | record["result"])
+
+
+def _different(record: Record, run: Run) -> list[str]:
+    """Return the names of the settings in which a record and a run differ."""
+    old, new = record["config"], json.loads(json.dumps(run.config.to_dict()))
+    return [n for n in {**new, **old} if n not in FREE and old.get(n) != new.get(n)]
+
+
+def _columns(metrics: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Return the logged evaluations by name; an evaluation that lacks a figure has None."""
+    names = dict.fromkeys(n for row in metrics for n in row if n.startswith(CURVE))
+    return {n: [_rounded(row.get(n)) for row in metrics] for n in names}
+
+
+def _rows(record: Record) -> list[dict[str, Any]]:
+    """Return the evaluations of a record as metrics.jsonl holds them."""
+    curve: dict[str, list[Any]] = record["curve"]
+    rows = zip(*curve.values(), strict=True)
+    return [{n: v for n, v in zip(curve, row, strict=True) if v is not None} for row in rows]
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def _text(value: Any, depth: int = 2) -> str:
+    """Return JSON with a line for each entry of the outer tables, for diffs that can be read."""
+    if depth and isinstance(value, dict) and value:
+        entries = (f"{json.dumps(n)}: {_text(v, depth - 1)}" for n, v in value.items())
+        return "{\n" + ",\n".join(entries) + "\n}"
+    return json.dumps(value)
