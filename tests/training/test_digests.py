@@ -50,8 +50,9 @@ def digest(tree: Any) -> str:
 def test_weights_after_a_short_run_are_those_of_the_first_version(run: str) -> None:
     if machine() != RECORDED["machine"]:
         pytest.skip(f"recorded with {RECORDED['machine']}, and this is {machine()}")
-    method, env = run.split()
-    session = Session(settings(method, env, **SHORT), env)
+    method, env, *scenario = run.split()
+    kwargs = {"config": {"scenario": scenario[0]}} if scenario else {}
+    session = Session(settings(method, env, env_kwargs=kwargs, **SHORT), env)
     while session.step < SHORT["steps"]:
         session.advance()
     session.envs.close()

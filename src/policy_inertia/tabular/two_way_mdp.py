@@ -44,7 +44,7 @@ def state_index(observations: np.ndarray) -> np.ndarray:
 def two_way(
     steps: int = 2_000, envs: int = 100, seed: int = 0, gamma: float = 0.95, stick: float = 0.7
 ) -> MDP:
-    """Estimate the MDP of Two-Way (the paper's configuration) from sticky random actions.
+    """Estimate the MDP of Two-Way (its dense scenario) from sticky random actions.
 
     A crash ends an episode of the MDP; the task's time limit does not.
 
@@ -61,8 +61,8 @@ def two_way(
     """
     if steps < 1:
         raise InputError(f"steps is {steps}: it must be at least 1")
-    metres = {"observation": {"normalize": False, "absolute": False}}
-    env = TrafficVectorEnv(envs, "TwoWay", metres)
+    config = {"scenario": "dense", "observation": {"normalize": False, "absolute": False}}
+    env = TrafficVectorEnv(envs, "TwoWay", config)
     rng = np.random.default_rng(seed)
     S, A = int(np.prod(BINS)), int(env.single_action_space.n)  # type: ignore[attr-defined]
     transitions, ends, rewards = np.zeros((S, A, S)), np.zeros((S, A)), np.zeros((S, A))

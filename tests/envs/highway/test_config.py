@@ -72,7 +72,7 @@ def test_the_paper_tests_lane_change_with_45_vehicles() -> None:
         ("Merge", {"high_speed_reward": -9}, "is above the worst"),
         ("Merge", {"vehicles_count": 3}, "from 4 to 50"),
         ("TwoWay", {"vehicles_count": 16}, "from 1 to 15"),
-        ("TwoWay", {"scenario": "hard"}, "simple or complex"),
+        ("TwoWay", {"scenario": "hard"}, "one of simple, complex, dense"),
         ("Intersection", {"destination": "o0"}, "o1, o2, o3"),
         ("Intersection", {"spawn_probability": 1.5}, "from 0 to 1"),
         ("Intersection", {"simulation_frequency": 1}, "2 or more"),

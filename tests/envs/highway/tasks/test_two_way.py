@@ -6,14 +6,20 @@ import pytest
 from tests.support.highway_scenes import IDLE, LEFT, SLOWER, empty_scene, scenes, step
 
 
-def test_the_complex_scenario_has_six_vehicles_ahead_and_four_oncoming() -> None:
-    drawn = scenes("TwoWay", n=400).scenes
+@pytest.mark.parametrize(("scenario", "gap"), [("complex", 60), ("dense", 40)])
+def test_ten_others_are_six_vehicles_ahead_and_four_oncoming(scenario: str, gap: int) -> None:
+    drawn = scenes("TwoWay", {"scenario": scenario}, n=400).scenes
     assert (drawn["vehicles"] == 11).all()
     ahead, oncoming = drawn["x"][:, 1:7], 800 - drawn["x"][:, 7:11]
-    assert ahead.mean(axis=0) == pytest.approx(70 + 40 * np.arange(6), abs=3)
+    assert ahead.mean(axis=0) == pytest.approx(70 + gap * np.arange(6), abs=3)
     assert oncoming.mean(axis=0) == pytest.approx(200 + 100 * np.arange(4), abs=3)
     assert drawn["target_lane"][:, 1:7].tolist() == [[1] * 6] * 400
     assert drawn["target_lane"][:, 7:11].tolist() == [[2] * 4] * 400
+
+
+def test_the_papers_configuration_is_the_complex_scenario() -> None:
+    ours, complex_ = scenes("TwoWay"), scenes("TwoWay", {"scenario": "complex"})
+    assert ours.scenes["x"].tolist() == complex_.scenes["x"].tolist()
 
 
 def test_the_simple_scenario_has_half_the_vehicles_and_a_number_overrides_it() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from policy_inertia.envs.highway.config_checks import count_range
@@ -15,7 +17,19 @@ from policy_inertia.errors import InputError
 _RIGHT, _ONCOMING = 1, 2  # lanes by their rows in the network's table
 _LENGTH = 800
 _COST_PERIOD = 15  # steps; as the highway-env of the paper's time weighed the left lane
-_SCENARIOS = {"simple": 5, "complex": 10}  # other vehicles
+
+
+class _Scenario(NamedTuple):
+    others: int  # number of other vehicles
+    gap: float  # metres between the vehicles ahead
+
+
+# highway-env's own scene, our reading of the paper's, and twice highway-env's vehicles
+_SCENARIOS = {
+    "simple": _Scenario(5, 40.0),
+    "complex": _Scenario(10, 60.0),
+    "dense": _Scenario(10, 40.0),
+}
 
 
 def _network(config: Config) -> Network:
@@ -38,7 +52,9 @@ def _begin(scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record
     x, y = centre(right, 30.0)
     make_ego(scene, settings, add(scene, lanes, x, y, 0.0, 30.0))
     for k in range(ahead):
-        x, y = centre(right, 70.0 + 40.0 * float(k) + 10.0 * generator.normal(scene.rng))
+        x, y = centre(
+            right, 70.0 + settings.column_gap * float(k) + 10.0 * generator.normal(scene.rng)
+        )
         speed = 24.0 + 2.0 * generator.normal(scene.rng)
         i = add(scene, lanes, x, y, right.heading, speed)
         scene.changes_lanes[i] = False
@@ -72,13 +88,18 @@ def _cost(scene: Record, lanes: np.ndarray, settings: Record) -> float:
 
 def _vehicles(config: Config) -> tuple[int, int]:
     count = config["vehicles_count"]
-    count = _SCENARIOS[config["scenario"]] if count is None else count
+    count = _SCENARIOS[config["scenario"]].others if count is None else count
     return count_range({"vehicles_count": count}, "vehicles_count", 1, 15)
 
 
 def _check(config: Config) -> None:
     if config["scenario"] not in _SCENARIOS:
-        raise InputError(f"scenario must be simple or complex, got {config['scenario']!r}")
+        known = ", ".join(_SCENARIOS)
+        raise InputError(f"scenario must be one of {known}, got {config['scenario']!r}")
+
+
+def _values(config: Config) -> dict[str, float]:
+    return {"column_gap": _SCENARIOS[config["scenario"]].gap}
 
 
 def _missing(config: Config) -> dict[str, bool]:
@@ -93,7 +114,7 @@ TASK = TrafficTask(
     reward=_reward,
     cost=_cost,
     defaults={
-        "scenario": "simple",  # ours: "simple" has highway-env's 5 others, "complex" 10
+        "scenario": "simple",  # ours: a key of _SCENARIOS
         "vehicles_count": None,  # ours: any other number; three fifths drive ahead of the ego
         "left_lane_constraint": 1,
         "left_lane_reward": 0.2,
@@ -104,12 +125,13 @@ TASK = TrafficTask(
         "duration": 25,
         "observation": {"vehicles_count": 10},
     },
-    fields={"left_lane_constraint": float, "left_lane_reward": float},
+    fields={"left_lane_constraint": float, "left_lane_reward": float, "column_gap": float},
+    values=_values,
     check=_check,
     upstream=Upstream(
         id="two-way-v0",
         class_path="highway_env.envs.two_way_env:TwoWayEnv",
-        vehicles=_SCENARIOS["simple"],
+        vehicles=_SCENARIOS["simple"].others,
         unread=frozenset({"scenario", "vehicles_count", "duration", "collision_reward"}),
         missing=_missing,
     ),
