@@ -23,7 +23,7 @@ def is_callable(source: Any) -> bool:
 def load_callable(source: Any, env: Any, options: CoreOptions) -> Core:
     """A function or an object with `predict` as a core."""
     space, spaces = read_env(source, env, options)
-    statistics = read_statistics(options.normalise, spaces, options.trust)
+    statistics = read_statistics(options.normalise, spaces)
     # normalised observations may lie outside the bounds of the env's space
     seen = space if statistics is None else probing.gym_space(spaces)
     name = options.name or source_name(source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,13 @@ Feed = Callable[[np.ndarray], list[dict[str, np.ndarray]]]
 
 
 def is_onnx_file(source: Any) -> bool:
-    return isinstance(source, Path) and source.suffix == ".onnx" and source.exists()
+    return isinstance(source, Path) and source.suffix == ".onnx" and os.path.exists(source)
 
 
 def load_onnx(path: Path, env: Any, options: CoreOptions) -> Core:
     """An ONNX file as a core, run by onnxruntime."""
     space, spaces = read_env(path, env, options)
-    statistics = read_statistics(options.normalise, spaces, options.trust)
+    statistics = read_statistics(options.normalise, spaces)
     # normalised observations may lie outside the bounds of the env's space
     seen = space if statistics is None else probing.gym_space(spaces)
     kind, function = _read_file(path, seen, spaces, options.output, options.output_name)

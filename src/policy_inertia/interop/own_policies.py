@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from policy_inertia.policies.spaces_with_core import SpacesWithCore
 def is_policy(source: Any) -> bool:
     """Whether this is a `Policy`, a policy file, or a run folder."""
     if isinstance(source, Path):
-        file = source / "policy.safetensors" if source.is_dir() else source
-        return file.suffix == ".safetensors" and file.exists()
+        file = source / "policy.safetensors" if os.path.isdir(source) else source
+        return file.suffix == ".safetensors" and os.path.exists(file)
     return isinstance(source, Policy)
 
 

@@ -49,7 +49,7 @@ def load_model(model: Any, env: Any, options: CoreOptions) -> Core:
     normalise = options.normalise
     if normalise is None:
         normalise = statistics_of_model(model, env)
-    statistics = read_statistics(normalise, spaces, options.trust)
+    statistics = read_statistics(normalise, spaces)
     layers: Layers | None = None
     if any(c.__module__.startswith("sbx.") for c in type(model).__mro__):
         kind, function = _sbx_function(model.policy)

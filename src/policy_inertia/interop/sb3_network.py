@@ -15,6 +15,7 @@ import numpy as np
 
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
+from policy_inertia.interop.foreign_files import shown
 from policy_inertia.networks.layers import (
     ACTIVATIONS,
     Activation,
@@ -133,7 +134,7 @@ def rebuild_network(
     layers = [*_input_layers(weights, family.extractor, facts, space, spaces, statistics)]
     linear = _perceptron(weights, family.body)
     if family.kind == "logits":
-        linear.append(Linear(weights["action_net.weight"].T, weights["action_net.bias"]))
+        linear.append(_linear(weights, "action_net"))
     if family.body.startswith("quantile"):
         linear[-1] = _mean_over_quantiles(linear[-1], spaces.discrete.n, name)
     for layer in linear:
@@ -186,7 +187,7 @@ def _family(weights: Weights, name: str) -> Family:
             return family
     raise InputError(
         f"{name} holds no policy of DQN, QR-DQN, PPO or A2C: its first weights are "
-        f"'{next(iter(weights), 'none')}'"
+        f"'{shown(next(iter(weights), 'none'), 80)}'"
     )
 
 
@@ -223,13 +224,13 @@ def _input_layers(
         return (*layers, Flatten())
     for index, (kernel, stride) in zip((0, 2, 4), NATURE, strict=True):
         w, b = (weights.get(f"{extractor}.cnn.{index}.{part}") for part in ("weight", "bias"))
-        if w is None or b is None or w.shape[2:] != kernel:
+        if w is None or b is None or w.shape[2:] != kernel or b.shape != w.shape[:1]:
             raise UnknownNetworkError("its convolutions are not those of the Nature CNN")
+        _refuse_no_floats(f"{extractor}.cnn.{index}", w, b)
         layers += [Conv(w, b, stride), Activation("ReLU")]
-    w, b = weights[f"{extractor}.linear.0.weight"], weights[f"{extractor}.linear.0.bias"]
     if sum(key.startswith(f"{extractor}.") for key in weights) != 8:
         raise UnknownNetworkError("its features come from more than the Nature CNN")
-    return (*layers, Flatten(), Linear(w.T, b), Activation("ReLU"))
+    return (*layers, Flatten(), _linear(weights, f"{extractor}.linear.0"), Activation("ReLU"))
 
 
 def _perceptron(weights: Weights, prefix: str) -> list[Linear]:
@@ -238,13 +239,22 @@ def _perceptron(weights: Weights, prefix: str) -> list[Linear]:
     expected = [f"{2 * i}.{part}" for i in range(len(keys) // 2) for part in ("weight", "bias")]
     if sorted(keys) != sorted(expected):
         raise UnknownNetworkError(f"{prefix} has layers {', '.join(keys)}")
-    layers = []
-    for i in range(len(keys) // 2):
-        w, b = weights[f"{prefix}.{2 * i}.weight"], weights[f"{prefix}.{2 * i}.bias"]
-        if w.ndim != 2:
-            raise UnknownNetworkError(f"{prefix}.{2 * i} is no linear layer")
-        layers.append(Linear(np.ascontiguousarray(w.T), b))
-    return layers
+    return [_linear(weights, f"{prefix}.{2 * i}") for i in range(len(keys) // 2)]
+
+
+def _linear(weights: Weights, prefix: str) -> Linear:
+    """A linear layer; the names of its weights are known to exist."""
+    w, b = weights[f"{prefix}.weight"], weights[f"{prefix}.bias"]
+    if w.ndim != 2 or b.shape != w.shape[:1]:
+        raise UnknownNetworkError(f"{prefix} is no linear layer")
+    _refuse_no_floats(prefix, w, b)
+    return Linear(np.ascontiguousarray(w.T), b)
+
+
+def _refuse_no_floats(prefix: str, *weights: np.ndarray) -> None:
+    for values in weights:
+        if values.dtype.kind != "f":
+            raise UnknownNetworkError(f"{prefix} has weights of type {values.dtype}")
 
 
 def _mean_over_quantiles(last: Linear, n_actions: int, name: str) -> Linear:

@@ -1,16 +1,14 @@
 """Zips that Stable-Baselines3 saved, and folders in which RL Zoo keeps them, as cores.
 
-Nothing is unpickled: the weights are read as tensors, and everything else comes from their shapes
-and from the readable part of the zip's JSON. Only with `trust=True` does a zip whose network cannot
-be rebuilt in this way run its pickled code.
+Nothing is unpickled and PyTorch is not needed: the weights are read as data (`torch_weights`), and
+everything else comes from their shapes and from the readable part of the zip's JSON. Only with
+`trust=True` does a zip whose network cannot be rebuilt in this way run its pickled code.
 """
 
 from __future__ import annotations
 
-import json
-import pickle
+import os
 import re
-import warnings
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -21,6 +19,14 @@ import numpy as np
 
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
+from policy_inertia.interop.foreign_files import (
+    parse_json,
+    parsing,
+    read_members,
+    refuse_not_finite,
+    shown,
+    size_of,
+)
 from policy_inertia.interop.sb3 import NetworkReading, read_policy
 from policy_inertia.interop.sb3_network import (
     NetworkFacts,
@@ -28,10 +34,15 @@ from policy_inertia.interop.sb3_network import (
     Weights,
     rebuild_network,
 )
+from policy_inertia.interop.torch_weights import parse_weights
 from policy_inertia.interop.vec_normalize import read_statistics
 from policy_inertia.networks.layers import Rescale, run
 from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
 
+DATA_LIMIT = 16 * 2**20
+"""Bytes of the member `data`, the model's settings as JSON."""
+WEIGHTS_LIMIT = 2**30
+"""Bytes of the member `policy.pth`, the weights."""
 HARMLESS = {  # arguments of a policy that do not change what its network computes
     "net_arch",
     "n_quantiles",
@@ -53,13 +64,13 @@ def find_zip(source: Any) -> Path | None:
     """
     if not isinstance(source, Path):
         return None
-    if source.is_dir():
+    if os.path.isdir(source):  # unlike `is_dir`, it never raises
         env = source.name.rpartition("_")[0] or source.name
         names = [source / "best_model.zip", source / f"{env}.zip", *sorted(source.glob("*.zip"))]
-        return next((path for path in names if path.exists()), None)
-    if not source.exists():
+        return next((path for path in names if os.path.exists(path)), None)
+    if not os.path.exists(source):
         source = source.with_name(f"{source.name}.zip")
-    return source if source.suffix == ".zip" and source.exists() else None
+    return source if source.suffix == ".zip" and os.path.exists(source) else None
 
 
 def load_zip(source: Path, env: Any, options: CoreOptions) -> Core:
@@ -68,9 +79,9 @@ def load_zip(source: Path, env: Any, options: CoreOptions) -> Core:
     assert path is not None, "the loader accepted it"
     normalise = options.normalise
     if normalise is None and source.is_dir():
-        normalise = _statistics_in(source, options.trust)
+        normalise = _statistics_in(source)
     space, spaces = read_env(path, env, options)
-    statistics = read_statistics(normalise, spaces, options.trust)
+    statistics = read_statistics(normalise, spaces)
     kind, function, layers = _read_zip(path, space, spaces, statistics, options.trust)
     name = options.name or source_name(path)
     return Core(name, spaces, kind, function, options.temperature, layers, space)
@@ -79,17 +90,14 @@ def load_zip(source: Path, env: Any, options: CoreOptions) -> Core:
 LOADER = Loader(lambda source: find_zip(source) is not None, load_zip)
 
 
-def _statistics_in(folder: Path, trust: bool) -> Path | None:
-    """The VecNormalize statistics that RL Zoo saved beside a model."""
-    files = sorted(folder.rglob("vecnormalize.pkl"))
-    if not files:
-        return None
-    if not trust:
-        raise InputError(
-            f"{folder} has statistics in {files[0].name}, which is a pickle and could run code: "
-            "give trust=True if it is yours, or normalise=(mean, var)"
-        )
-    return files[0]
+def _statistics_in(folder: Path) -> Path | None:
+    """The VecNormalize statistics that RL Zoo saved beside a model, in a folder named like the env.
+
+    It does not search deeper: the folder may be a large one.
+    """
+    name = "vecnormalize.pkl"
+    files = [folder / name, *sorted(folder.glob(f"*/{name}"))]
+    return next((path for path in files if os.path.exists(path)), None)
 
 
 def _read_zip(
@@ -102,7 +110,7 @@ def _read_zip(
     except UnknownNetworkError as reason:
         if not trust:
             raise InputError(
-                f"{path} cannot be rebuilt from its shapes alone, because {reason}: give "
+                f"{path} cannot be rebuilt from its shapes alone, because {shown(reason)}: give "
                 "trust=True to let it run its pickled code if it is yours, or give the live model"
             ) from None
         policy = _unpickle_policy(path, weights)
@@ -112,41 +120,24 @@ def _read_zip(
 
 def _open_zip(path: Path) -> tuple[Weights, dict[str, Any]]:
     """The weights and the JSON of a zip, without unpickling anything."""
-    try:
-        import torch
-    except ImportError:
-        raise InputError(
-            "reading a Stable-Baselines3 zip needs torch: pip install policy-inertia[sb3]"
-        ) from None
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            if "policy.pth" not in names or "data" not in names:
-                raise InputError(
-                    f"{path} is a zip, but not one of Stable-Baselines3: it holds no policy.pth "
-                    "and data, so save the model with model.save (SBX: give the live model)"
-                )
-            data = json.loads(archive.read("data"))
-            with archive.open("policy.pth") as file, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # torch warns of odd pickles, then refuses them
-                state = torch.load(file, map_location="cpu", weights_only=True)
-        weights = {key: value.numpy() for key, value in state.items()}
-    except zipfile.BadZipFile:
-        raise InputError(f"{path} is no zip file, or a broken one: save the model again") from None
-    except (
-        pickle.UnpicklingError,
-        ValueError,
-        RuntimeError,
-        AttributeError,
-        TypeError,
-        EOFError,
-    ) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"{path} holds more than weights where only weights should be, or is broken, and was "
-            "not loaded: get a file from somebody you trust, saved with model.save"
-        ) from error
+    size = size_of(path)
+    advice = "it is damaged, or was not written by model.save, so save the model again"
+    with parsing(path, "a zip of Stable-Baselines3", advice), zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if "policy.pth" not in names or "data" not in names:
+            raise InputError(
+                f"{path} is a zip, but not one of Stable-Baselines3: it holds no policy.pth "
+                "and data, so save the model with model.save (SBX: give the live model)"
+            )
+        data = parse_json(read_members(archive, ["data"], size, DATA_LIMIT)["data"])
+        pth = read_members(archive, ["policy.pth"], size, WEIGHTS_LIMIT)["policy.pth"]
+    advice = (
+        "it is damaged, or holds more than weights and was not loaded, so get a file from somebody "
+        "you trust, saved with a recent version of Stable-Baselines3"
+    )
+    with parsing(path, "the weights of a policy", advice):
+        weights = parse_weights(pth)
+    refuse_not_finite(weights, path)
     if not isinstance(data, dict):
         raise InputError(f"{path} has data that is no table: save the model with model.save")
     return weights, data
@@ -179,22 +170,31 @@ def _class_name(text: Any, module: str) -> str | None:
     """The name in "<class 'module.Name'>", None for None; anything else is not known."""
     if text is None:
         return None
-    match = re.fullmatch(rf"<class '{re.escape(module)}\.(\w+)'>", str(text))
+    if not isinstance(text, str):
+        raise UnknownNetworkError("its network uses something that is not named")
+    match = re.fullmatch(rf"<class '{re.escape(module)}\.(\w+)'>", text)
     if not match:
-        raise UnknownNetworkError(f"its network uses {str(text)[:80]}")
+        raise UnknownNetworkError(f"its network uses {shown(text, 80)}")
     return match[1]
 
 
 def _unpickle_policy(path: Path, weights: dict[str, np.ndarray]) -> Any:
     """The policy of a trusted zip, built by its own pickled class and arguments."""
-    import torch
-    from stable_baselines3.common.save_util import load_from_zip_file
-
-    data, _, _ = load_from_zip_file(path, device="cpu")
-    assert data is not None, "_open_zip read it"
-    kwargs = dict(data.get("policy_kwargs") or {})
-    policy = data["policy_class"](
-        data["observation_space"], data["action_space"], lambda _: 0.0, **kwargs
-    )
-    policy.load_state_dict({key: torch.as_tensor(value) for key, value in weights.items()})
+    try:
+        import torch
+        from stable_baselines3.common.save_util import load_from_zip_file
+    except ImportError:
+        raise InputError(
+            f"running the pickled code of {path} needs Stable-Baselines3: "
+            "pip install policy-inertia[sb3]"
+        ) from None
+    advice = "give the live model, or a function that calls it"
+    with parsing(path, "a model of the installed Stable-Baselines3", advice):
+        data, _, _ = load_from_zip_file(path, device="cpu")
+        assert data is not None, "_open_zip read it"
+        kwargs = dict(data.get("policy_kwargs") or {})
+        policy = data["policy_class"](
+            data["observation_space"], data["action_space"], lambda _: 0.0, **kwargs
+        )
+        policy.load_state_dict({key: torch.as_tensor(value) for key, value in weights.items()})
     return policy

@@ -35,6 +35,7 @@ from policy_inertia.policies.probing import (
     gym_space,
     read_spaces,
 )
+from policy_inertia.storage import regular_file
 
 GREEDY = 0.0
 """The temperature at which only the best action has a positive probability."""
@@ -244,8 +245,8 @@ def load_core(
         temperature: Follow Q-values by softmax(Q / T), or sharpen or flatten probabilities. 0 is
             greedy.
         normalise: Statistics of SB3's VecNormalize: the object, (mean, var), a .npz file with
-            both, or its .pkl file with `trust=True`. False ignores a live model's own.
-        trust: Allow an SB3 zip or a .pkl file to run its pickled code. For your own files only.
+            both, or its .pkl file. False ignores a live model's own.
+        trust: Allow an SB3 zip to run its pickled code. For your own files only.
         name: What messages call the core.
         env_kwargs: Arguments of the env.
 
@@ -292,8 +293,8 @@ def _unknown(source: Any) -> InputError:
             f"a core cannot be made of {source_name(source)}: give a Stable-Baselines3 model or "
             "zip, an ONNX file, a callable, or one of our policies"
         )
-    if not source.exists():
-        return InputError(f"there is no file {source}")
+    if not os.path.exists(source):  # unlike `Path.exists`, it never raises
+        regular_file(source)  # raises, and says why it cannot be opened
     if source.is_dir():
         return InputError(
             f"{source} holds no policy: expected a run folder with policy.safetensors, or a "
