@@ -64,6 +64,7 @@ STUDY = Study(
             _lines((SIMPLE, TWO_WAY), *BASE),
             "Figures simple_scenario and complex_scenario; the complex one has twice the vehicles, "
             "in a longer column.",
+            hysteresis=THRESHOLDS,
         ),
         Experiment(
             "mu0",
