@@ -10,9 +10,10 @@ import tyro
 
 from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.envs.registry import task_of
-from policy_inertia.errors import InputError, nearest, refuse_outside
+from policy_inertia.errors import InputError, refuse_outside
 from policy_inertia.methods import find_method
 from policy_inertia.presets import Preset, preset_of
+from policy_inertia.schema import read_as, read_into
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,7 @@ class RunConfig:
         refuse_outside(self, 0, None, "learning_starts", "seed", "checkpoint_seconds", "penalty")
         refuse_outside(self, self.envs, None, "buffer_size")
         refuse_outside(self, 0, 1, "gamma")
-        if not self.repeats or min(self.repeats) < 1 or len(set(self.repeats)) < len(self.repeats):
-            raise InputError(
-                f"repeats is {self.repeats}: give different whole numbers of steps, such as 1 2 4 8"
-            )
+        refuse_bad_repeats(self.repeats)
         if self.repeats != (1,) and self.config.traits.nested:
             raise InputError(
                 f"repeats is {self.repeats} for {self.method}: a nested method holds its actions "
@@ -86,7 +84,26 @@ class RunConfig:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> RunConfig:
         """The inverse of `to_dict`."""
-        return config_from_dict(settings(values["method"], values["env"]), values)
+        known = read_as(
+            _Named, {name: values[name] for name in ("method", "env") if name in values}
+        )
+        return read_into(settings(known.method, known.env), values)
+
+
+def refuse_bad_repeats(repeats: tuple[int, ...]) -> None:
+    """Check the numbers of steps for which an action may be held."""
+    if not repeats or min(repeats) < 1 or len(set(repeats)) < len(repeats):
+        raise InputError(
+            f"repeats is {repeats}: give different whole numbers of steps, such as 1 2 4 8"
+        )
+
+
+@dataclass(frozen=True)
+class _Named:
+    """The settings that choose the defaults of the others."""
+
+    method: str
+    env: str
 
 
 def settings(name: str, env: str, **changes: Any) -> RunConfig:
@@ -105,8 +122,8 @@ def settings(name: str, env: str, **changes: Any) -> RunConfig:
     own = {field.name for field in dataclasses.fields(RunConfig)}
     of_method = {name: value for name, value in changes.items() if name not in own}
     if of_method:
-        changes = {"config": config_from_dict(config.config, of_method), **changes}
-    return config_from_dict(config, {k: v for k, v in changes.items() if k not in of_method})
+        changes = {"config": read_into(config.config, of_method), **changes}
+    return read_into(config, {k: v for k, v in changes.items() if k not in of_method})
 
 
 def merge(values: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -131,49 +148,3 @@ def override(config: Any, preset: Preset) -> Any:
         if dataclasses.is_dataclass(value):
             changes[setting.name] = override(value, preset)
     return dataclasses.replace(config, **changes)
-
-
-def config_from_dict(template: Any, values: dict[str, Any]) -> Any:
-    """The inverse of `dataclasses.asdict`.
-
-    Args:
-        template: A config whose fields give the types; fields without a value keep theirs.
-        values: The settings, as read from JSON or TOML.
-
-    Raises:
-        InputError: A setting does not exist or has the wrong type.
-    """
-    fields = dataclasses.fields(template)
-    known = {setting.name: getattr(template, setting.name) for setting in fields}
-    for name in values:
-        if name not in known:
-            raise InputError(
-                f"'{name}' is no setting of {type(template).__name__}{nearest(name, known)}"
-            )
-    optional = {setting.name for setting in fields if "None" in str(setting.type)}
-    changes = {
-        name: None if value is None and name in optional else _converted(name, known[name], value)
-        for name, value in values.items()
-    }
-    return dataclasses.replace(template, **changes)
-
-
-def _converted(name: str, like: Any, value: Any) -> Any:
-    """Convert a value read from JSON or TOML to the type of `like`."""
-    if dataclasses.is_dataclass(like) and isinstance(value, dict):
-        return config_from_dict(like, value)
-    if dataclasses.is_dataclass(like) and isinstance(value, type(like)):
-        return value
-    if isinstance(like, tuple) and isinstance(value, list | tuple):
-        return tuple(_converted(name, like[0], item) for item in value) if like else tuple(value)
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if isinstance(like, bool) or not isinstance(like, int | float):
-        fits = like is None or isinstance(value, type(like))
-    else:
-        fits = number and (isinstance(like, float) or float(value).is_integer())
-        value = int(value) if fits and isinstance(like, int) else value
-    if not fits:
-        names = {int: "a whole number", float: "a number", bool: "true or false", dict: "a table"}
-        expected = names.get(type(like), f"of the kind of {like!r}")
-        raise InputError(f"{name} is {value!r}: it must be {expected}")
-    return value

@@ -7,9 +7,9 @@ import json
 import math
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import jax
 import numpy as np
@@ -17,10 +17,16 @@ import safetensors
 import safetensors.numpy
 
 from policy_inertia.errors import InputError
+from policy_inertia.schema import parse_object, read_as
 from policy_inertia.types import Tree
 
 FORMAT = 2
 """Format number of policy files, checkpoints and run folders; policy-inertia 0.1 wrote 1."""
+
+LARGEST_JSON = 2**26
+"""Bytes of a JSON file; the description of a large study has less than a hundredth."""
+
+T = TypeVar("T")
 
 
 def flatten(tree: Tree, prefix: str) -> dict[str, np.ndarray]:
@@ -179,30 +185,28 @@ def write_json(path: Path, value: Any) -> None:
     write_file(path, (json.dumps(value, indent=1) + "\n").encode())
 
 
-def read_json(path: Path, kind: str, format_number: int = FORMAT) -> dict[str, Any]:
+def read_json(path: Path, schema: type[T], kind: str, format_number: int = FORMAT) -> T:
     """Read a JSON file that this package wrote.
 
     Args:
         path: The file.
+        schema: A dataclass with the file's keys and their types, without the format number.
         kind: What the file holds, for error messages.
         format_number: The format that the file must have.
 
     Returns:
-        The object in the file.
+        The contents of the file.
 
     Raises:
-        InputError: The file is missing, cannot be read, or has another format.
+        InputError: The file is missing, cannot be read, is damaged, or has another format.
     """
-    try:
-        value = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise InputError(f"there is no {path}: expected {kind}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as {kind} ({error})") from error
-    if not isinstance(value, dict) or "format" not in value:
+    if not path.exists():
+        raise InputError(f"there is no {path}: expected {kind}")
+    values = parse_object(read_file(path, LARGEST_JSON), path, kind)
+    if "format" not in values:
         raise InputError(f"{path} is not {kind} of policy-inertia: it has no format number")
-    refuse_format(path, value["format"], format_number)
-    return value
+    refuse_format(path, values.pop("format"), format_number)
+    return read_as(schema, values, path)
 
 
 def refuse_format(path: Path, number: Any, expected: int = FORMAT) -> None:
@@ -211,9 +215,9 @@ def refuse_format(path: Path, number: Any, expected: int = FORMAT) -> None:
     Raises:
         InputError: The number is not `expected`.
     """
-    if not isinstance(number, int) or number > expected:
+    if not isinstance(number, int) or isinstance(number, bool) or number > expected:
         raise InputError(
-            f"{path} has format {number} and this version reads format {expected}: "
+            f"{path} has format {str(number)[:40]} and this version reads format {expected}: "
             "upgrade policy-inertia to use it"
         )
     if number < expected:
@@ -239,13 +243,12 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     Raises:
         InputError: The file is missing, truncated, from another program, or has another format.
     """
+    regular_file(path)
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}") from None
-    except (OSError, safetensors.SafetensorError) as error:
+    except (OSError, TypeError, ValueError, safetensors.SafetensorError) as error:
         raise InputError(
             f"{path} is not a complete safetensors file ({error}): it may be truncated or from "
             "another program, so save it again"
@@ -255,9 +258,23 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             f"{path} is a safetensors file of another program: give one that policy-inertia wrote, "
             "such as a run's policy.safetensors"
         )
-    about = json.loads(metadata["policy_inertia"])
-    refuse_format(path, about.get("format"))
+    about = parse_object(metadata["policy_inertia"].encode(), path, "a policy or a checkpoint")
+    refuse_format(path, about.pop("format", None))
     return arrays, about
+
+
+def refuse_not_finite(arrays: Mapping[str, np.ndarray], where: object) -> None:
+    """Check that arrays hold numbers only.
+
+    Raises:
+        InputError: One of them holds NaN or infinity.
+    """
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise InputError(
+                f"{where} holds NaN or infinity in '{name}', so it cannot act: its training "
+                "diverged or the file is damaged, so give an earlier one"
+            )
 
 
 def finite(value: Any) -> Any:

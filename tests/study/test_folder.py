@@ -26,7 +26,8 @@ def test_a_study_collects_every_run(undisturbed: tuple[Path, Results]) -> None:
     for x in experiment.lines:
         assert (x.task, x.env, x.seeds) == ("Two-Way", "policy_inertia/TwoWay-v0", [0, 1])
         assert [r["step"] for r in x.curves[0]] == list(range(0, 1_601, 200))
-        assert x.results[1] == json.loads((x.folders[1] / "result.json").read_text())
+        written = json.loads((x.folders[1] / "result.json").read_text())
+        assert {"format": FORMAT, **x.results[1]} == written
         assert contents(x.folders[0]) != contents(x.folders[1])
         plain, filtered = x.results[0]["greedy"], x.hysteresis[0.05][0]["greedy"]
         assert filtered["oscillation_ratio"] <= plain["oscillation_ratio"]

@@ -8,7 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.errors import InputError
 from policy_inertia.types import Array
+
+MOST_ACTIONS = 2**31
+"""Actions are stored as 32-bit numbers."""
 
 NULL = -1
 """The null action: there is no previous action at the start of an episode."""
@@ -24,6 +28,13 @@ class Discrete:
     kind: ClassVar[str] = "discrete"
     shape: ClassVar[tuple[int, ...]] = ()
     dtype: ClassVar[np.dtype] = np.dtype(np.int32)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n < MOST_ACTIONS or not -MOST_ACTIONS < self.first < MOST_ACTIONS:
+            raise InputError(
+                f"{self.n} actions from {self.first} on: a Discrete space has 1 to {MOST_ACTIONS} "
+                "actions, and their numbers are of that size"
+            )
 
     @classmethod
     def from_gym(cls, space: gym.Space[Any]) -> Discrete | None:

@@ -8,7 +8,8 @@ import gymnasium as gym
 
 from policy_inertia.actions.discrete import Discrete
 from policy_inertia.actions.space import ActionSpace
-from policy_inertia.errors import InputError
+from policy_inertia.errors import InputError, nearest
+from policy_inertia.schema import read_as
 
 KINDS: tuple[type[Discrete], ...] = (Discrete,)
 
@@ -30,6 +31,14 @@ def from_gym(space: gym.Space[Any], env: str) -> ActionSpace:
 
 
 def from_dict(values: dict[str, Any]) -> ActionSpace:
-    """The inverse of an action space's `to_dict`."""
+    """The inverse of an action space's `to_dict`.
+
+    Raises:
+        InputError: The kind is unknown, or a value is missing or wrong.
+    """
     kinds = {kind.kind: kind for kind in KINDS}
-    return kinds[values["kind"]](**{k: v for k, v in values.items() if k != "kind"})
+    values = dict(values)
+    name = str(values.pop("kind", ""))
+    if name not in kinds:
+        raise InputError(f"the actions are of kind '{name[:60]}'{nearest(name, kinds)}")
+    return read_as(kinds[name], values)

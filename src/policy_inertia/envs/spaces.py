@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,15 @@ from policy_inertia.actions.discrete import Discrete
 from policy_inertia.actions.space import ActionSpace
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
+from policy_inertia.schema import read_as
 from policy_inertia.types import Array
 
 SMALLEST_IMAGE = 36
 """Pixels per side: smaller images leave nothing after the convolutions."""
+
+
+MOST_NUMBERS = 2**31
+"""In one observation."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +70,25 @@ class Spaces:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Spaces:
-        """The inverse of `to_dict`."""
-        actions = kinds.from_dict(values["actions"])
-        return cls(**{**values, "obs_shape": tuple(values["obs_shape"]), "actions": actions})
+        """The inverse of `to_dict`.
+
+        Raises:
+            InputError: A value is missing or wrong.
+        """
+        described = read_as(dict[str, Any], values.get("actions"))
+        return read_as(Spaces, values, actions=kinds.from_dict(described))
+
+    def __post_init__(self) -> None:
+        sizes = self.obs_shape if self.n_states is None else (self.n_states,)
+        if min(sizes, default=1) < 0 or math.prod(sizes) > MOST_NUMBERS:
+            raise InputError(
+                f"observations of shape {list(sizes)[:8]}: expected at most {MOST_NUMBERS} numbers"
+            )
+        if self.pixels and not _are_pixels(self.obs_shape, np.uint8):
+            raise InputError(
+                f"images of shape {list(self.obs_shape)[:8]}: expected channels, height and width, "
+                f"with sides from {SMALLEST_IMAGE} on"
+            )
 
     @property
     def discrete(self) -> Discrete:

@@ -7,10 +7,11 @@ envs.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from policy_inertia.errors import InputError
-from policy_inertia.metrics.measures import OSCILLATION, select_measures
+from policy_inertia.metrics.measures import OSCILLATION, Figures, refuse_incomplete, select_measures
+from policy_inertia.schema import read_as
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,10 @@ class Row:
     """One setting, and the figures of its episodes by the name of the measure."""
 
     setting: float
-    figures: dict[str, float | None]
+    figures: Figures
+
+    def __post_init__(self) -> None:
+        refuse_incomplete(self.figures, f"the row of {self.setting:g}")
 
     @property
     def oscillation_ratio(self) -> float:
@@ -39,11 +43,15 @@ class Calibration:
         rows: One row per setting, from the lowest to the highest.
     """
 
-    setting_name: str
+    setting_name: Literal["price", "threshold"]
     task: str
     episodes: int
     seed: int
     rows: tuple[Row, ...]
+
+    def __post_init__(self) -> None:
+        if not self.rows:
+            raise InputError("the calibration has no rows: calibrate the policy again")
 
     def within(self, max_oscillation: float) -> Row:
         """Return the lowest setting from which on the oscillation ratio keeps the budget.
@@ -72,8 +80,12 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Calibration:
-        """Return the calibration that `to_dict` wrote."""
-        return cls(**{**values, "rows": tuple(Row(**row) for row in values["rows"])})
+        """Return the calibration that `to_dict` wrote.
+
+        Raises:
+            InputError: A value is missing or wrong.
+        """
+        return read_as(Calibration, values)
 
     def __str__(self) -> str:
         measures = select_measures([row.figures for row in self.rows], "headline")

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from policy_inertia.errors import InputError
 from policy_inertia.metrics.episodes import Episode, mean
 
 View = Literal["headline", "wide", "list"]
@@ -229,6 +230,25 @@ def select_measures(figures: Iterable[Mapping[str, Any]], view: View = "list") -
         and VIEWS.index(measure.view) <= VIEWS.index(view)
         and not (view == "headline" and measure.unless in known)
     ]
+
+
+Figures = dict[str, float | None]
+"""Figures as files hold them: numbers by the name of the measure, None where unknown."""
+
+
+def refuse_incomplete(figures: Mapping[str, Any], name: str) -> None:
+    """Check figures that were read from a file.
+
+    Args:
+        figures: Numbers by the name of the measure.
+        name: What the file calls them.
+
+    Raises:
+        InputError: The return or the oscillation ratio is missing.
+    """
+    for measure in (RETURN, OSCILLATION):
+        if not isinstance(figures.get(measure.name), int | float):
+            raise InputError(f"{name} has no {measure.name}: it must be a number")
 
 
 def summarise(episodes: Sequence[Episode]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ would need a second copy of the weights.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -14,9 +15,13 @@ from typing import Any, get_args
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from policy_inertia.errors import InputError, nearest
 from policy_inertia.networks.convolution import LAYERS
 from policy_inertia.networks.perceptron import one_hot
+from policy_inertia.schema import read_as
 from policy_inertia.types import LayerParams
+
+Shape = tuple[int, ...]
 
 _ZERO = np.float32(0)  # faster than a Python number
 
@@ -48,6 +53,10 @@ class Linear:
         x += self.b
         return x
 
+    def output_shape(self, shape: Shape) -> Shape | None:
+        fits = self.w.ndim == 2 and shape[-1:] == self.w.shape[:1]
+        return (*shape[:-1], self.w.shape[1]) if fits and self.b.shape == self.w.shape[1:] else None
+
 
 @dataclass(frozen=True)
 class Conv:
@@ -67,6 +76,14 @@ class Conv:
         y = patches @ self.w.reshape(filters, -1).T + self.b
         return y.reshape(n, rows, columns, filters).transpose(0, 3, 1, 2)
 
+    def output_shape(self, shape: Shape) -> Shape | None:
+        if self.w.ndim != 4 or len(shape) != 3 or self.stride < 1:
+            return None
+        filters, channels, *kernel = self.w.shape
+        sides = tuple((n - k) // self.stride + 1 for n, k in zip(shape[1:], kernel, strict=True))
+        fits = channels == shape[0] and min(*kernel, *sides) > 0 and self.b.shape == (filters,)
+        return (filters, *sides) if fits else None
+
 
 @dataclass(frozen=True)
 class Activation:
@@ -77,6 +94,9 @@ class Activation:
     def __call__(self, x: Any) -> np.ndarray:
         return ACTIVATIONS[self.name](x)
 
+    def output_shape(self, shape: Shape) -> Shape | None:
+        return shape if self.name in ACTIVATIONS else None
+
 
 @dataclass(frozen=True)
 class Flatten:
@@ -84,6 +104,9 @@ class Flatten:
 
     def __call__(self, x: Any) -> np.ndarray:
         return np.asarray(x, np.float32).reshape(len(x), -1)
+
+    def output_shape(self, shape: Shape) -> Shape | None:
+        return (math.prod(shape),)
 
 
 @dataclass(frozen=True)
@@ -93,6 +116,9 @@ class ChannelsFirst:
     def __call__(self, x: Any) -> np.ndarray:
         return np.moveaxis(x, -1, 1)
 
+    def output_shape(self, shape: Shape) -> Shape | None:
+        return (shape[-1], *shape[:-1]) if len(shape) == 3 else None
+
 
 @dataclass(frozen=True)
 class ChannelsLast:
@@ -100,6 +126,9 @@ class ChannelsLast:
 
     def __call__(self, x: Any) -> np.ndarray:
         return np.moveaxis(x, 1, -1)
+
+    def output_shape(self, shape: Shape) -> Shape | None:
+        return (*shape[1:], shape[0]) if len(shape) == 3 else None
 
 
 @dataclass(frozen=True)
@@ -116,6 +145,9 @@ class Rescale:
             x = np.clip(x, -self.clip, self.clip)
         return np.asarray(x, np.float32)
 
+    def output_shape(self, shape: Shape) -> Shape | None:
+        return shape if {self.mean.shape, self.std.shape} <= {(), shape} else None
+
 
 @dataclass(frozen=True)
 class OneHot:
@@ -126,6 +158,9 @@ class OneHot:
 
     def __call__(self, x: Any) -> np.ndarray:
         return np.asarray(one_hot(np.asarray(x) - self.first, self.n, np))
+
+    def output_shape(self, shape: Shape) -> Shape | None:
+        return (*shape, self.n) if self.n > 0 else None
 
 
 Layer = Linear | Conv | Activation | Flatten | ChannelsFirst | ChannelsLast | Rescale | OneHot
@@ -185,13 +220,34 @@ def restore(arrays: dict[str, np.ndarray], kinds: list[dict[str, Any]]) -> Layer
     """Build layers from a description, the inverse of `store`.
 
     Raises:
-        KeyError: There is no layer of a given kind.
-        TypeError: A field of a layer is missing or unknown.
+        InputError: A kind of layer is unknown, or a field is missing or wrong.
     """
     known = {cls.__name__: cls for cls in get_args(Layer)}
     layers = []
-    for i, kind in enumerate(kinds):
-        weights = {k.split(".")[2]: a for k, a in arrays.items() if k.startswith(f"core.{i}.")}
-        plain = {name: value for name, value in kind.items() if name != "kind"}
-        layers.append(known[kind["kind"]](**weights, **plain))
+    for i, description in enumerate(kinds):
+        weights = {
+            k.removeprefix(f"core.{i}."): a for k, a in arrays.items() if k.startswith(f"core.{i}.")
+        }
+        plain = dict(description)
+        name = str(plain.pop("kind", ""))
+        if name not in known:
+            raise InputError(f"layer {i} is of kind '{name[:60]}'{nearest(name, known)}")
+        layers.append(read_as(known[name], plain, f"layer {i}", **weights))
     return tuple(layers)
+
+
+def output_shape(layers: Layers, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of one output, from the shape of one input, without running the layers.
+
+    Raises:
+        InputError: A layer does not take what the layer before it gives.
+    """
+    for i, layer in enumerate(layers):
+        after = layer.output_shape(shape)
+        if after is None:
+            raise InputError(
+                f"layer {i}, {type(layer).__name__}, cannot take an input of shape {list(shape)}: "
+                "expected layers that fit"
+            )
+        shape = after
+    return shape

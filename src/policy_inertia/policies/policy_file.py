@@ -8,17 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
+from jax import numpy as jnp
 
-from policy_inertia.algorithms.interface import AlgorithmConfig
+from policy_inertia.algorithms.interface import Algorithm, AlgorithmConfig
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
 from policy_inertia.methods import find_method
 from policy_inertia.metrics.calibration_table import Calibration
-from policy_inertia.policies.spaces_with_core import SpacesWithCore, restore_core, store_core
-from policy_inertia.run_settings import config_from_dict
-from policy_inertia.storage import flatten, read_arrays, unflatten, write_arrays
+from policy_inertia.policies.spaces_with_core import (
+    SpacesWithCore,
+    StoredCore,
+    restore_core,
+    store_core,
+)
+from policy_inertia.run_settings import refuse_bad_repeats
+from policy_inertia.schema import in_file, read_as, read_into
+from policy_inertia.storage import flatten, read_arrays, refuse_not_finite, unflatten, write_arrays
 from policy_inertia.types import Tree
 
 CORE = " (core)"
@@ -38,6 +44,23 @@ class PolicyParts:
     task: str = ""
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
+
+
+@dataclass(frozen=True)
+class PolicyDescription:
+    """The JSON in a policy file."""
+
+    kind: str
+    method: str
+    config: dict[str, Any]
+    config_class: str
+    spaces: dict[str, Any]
+    repeats: tuple[int, ...]
+    hysteresis: float | None
+    task: str
+    env_kwargs: dict[str, Any]
+    calibration: Calibration | None
+    core: StoredCore | None = None
 
 
 def choice_spec(spaces: Spaces, repeats: tuple[int, ...]) -> Spec:
@@ -79,41 +102,59 @@ def read_policy(path: Path, core: Any = None) -> PolicyParts:
     """
     if path.is_dir():
         path = path / "policy.safetensors"
-    arrays, about = read_arrays(path)
-    if about.get("kind") != "policy":
+    arrays, values = read_arrays(path)
+    if values.get("kind") != "policy":
         raise InputError(
             f"{path} holds no policy: give a policy.safetensors, or the run folder it is in"
         )
-    config = config_from_dict(_template(about, path), about["config"])
-    spaces = Spaces.from_dict(about["spaces"])
-    if about.get("core"):
-        spaces = restore_core(spaces, arrays, about, core, path)
-    repeats = tuple(about["repeats"])
-    algorithm = config.build(choice_spec(spaces, repeats))
-    shapes = jax.eval_shape(lambda: algorithm.acting(algorithm.init(np.random.default_rng())))
-    table = about.get("calibration")
+    about = read_as(PolicyDescription, values, path)
+    refuse_not_finite(arrays, path)
+    with in_file(path):
+        config = read_into(_template(about), about.config)
+        spaces = Spaces.from_dict(about.spaces)
+        refuse_bad_repeats(about.repeats)
+        if about.core is not None:
+            spaces = restore_core(spaces, arrays, about, core)
+        algorithm = config.build(choice_spec(spaces, about.repeats))
     return PolicyParts(
-        about["method"],
+        about.method,
         config,
         spaces,
-        unflatten(shapes, arrays, "policy", path),
-        repeats,
-        about["hysteresis"],
-        about["task"],
-        about["env_kwargs"],
-        Calibration.from_dict(table) if table else None,
+        unflatten(shapes_of(algorithm), arrays, "policy", path),
+        about.repeats,
+        about.hysteresis,
+        about.task,
+        about.env_kwargs,
+        about.calibration,
     )
 
 
-def _template(about: dict[str, Any], path: Path) -> AlgorithmConfig:
+class _Shapes:
+    """Stands for a random generator where only the shapes of its arrays matter.
+
+    Under `jax.eval_shape` these arrays are never made, so a file that declares a huge network asks
+    for no memory.
+    """
+
+    def uniform(self, low: float, high: float, size: tuple[int, ...]) -> Any:
+        return jnp.zeros(size)
+
+
+def shapes_of(algorithm: Algorithm) -> Tree:
+    """Return the shapes of the parameters that act, without making them."""
+    generator: Any = _Shapes()
+    return jax.eval_shape(lambda: algorithm.acting(algorithm.init(generator)))
+
+
+def _template(about: PolicyDescription) -> AlgorithmConfig:
     """A config of the class that the file's settings belong to, found through its method's row."""
-    name = about["method"].removesuffix(CORE)
+    name = about.method.removesuffix(CORE)
     config = find_method(name).config
-    configs = config.variants() if name == about["method"] else [config.core_config]
+    configs = config.variants() if name == about.method else [config.core_config]
     for known in configs:
-        if type(known).__name__ == about["config_class"]:
+        if type(known).__name__ == about.config_class:
             return known
     raise InputError(
-        f"{path} holds settings of {about['config_class']}: expected those of {about['method']}, "
+        f"its settings are those of {about.config_class[:60]}: expected those of {about.method}, "
         "so save the policy again"
     )

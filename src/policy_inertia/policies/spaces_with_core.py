@@ -10,8 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
 from policy_inertia.networks import layers as network
 from policy_inertia.policies.cores import Core, load_core
-from policy_inertia.policies.probing import example_observations
+from policy_inertia.policies.probing import OutputKind, example_observations
 from policy_inertia.types import Array
 
 DIGEST_OBSERVATIONS = 256  # a core's best actions on these tell it from other cores
@@ -86,6 +85,20 @@ def core_identity(core: Core) -> FrozenConfig:
     return FrozenConfig(core.name, digest[:16])
 
 
+@dataclass(frozen=True)
+class StoredCore:
+    """A core in a policy file; without layers if its network is unknown."""
+
+    name: str
+    kind: OutputKind
+    temperature: float
+    layers: list[dict[str, Any]]
+
+    def __post_init__(self) -> None:
+        if self.layers and self.kind not in ("logits", "q"):
+            raise InputError(f"the core's kind is '{self.kind}': expected 'logits' or 'q'")
+
+
 def store_core(core: Core) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The core as arrays and JSON for a policy file; without layers if its network is unknown."""
     arrays, layers = network.store(core.layers or ())
@@ -97,54 +110,60 @@ def store_core(core: Core) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     }
 
 
+class PolicyFileParts(Protocol):
+    """What a policy file says about its core."""
+
+    core: StoredCore | None
+    config: dict[str, Any]
+    task: str
+    env_kwargs: dict[str, Any]
+
+
 def restore_core(
-    spaces: Spaces, arrays: dict[str, np.ndarray], about: dict[str, Any], core: Any, path: Path
+    spaces: Spaces, arrays: dict[str, np.ndarray], about: PolicyFileParts, core: Any
 ) -> SpacesWithCore:
     """The spaces of a policy file, with the core that the file holds or that the user gives.
 
     Args:
         spaces: The env's own spaces, from the file.
         arrays: All arrays of the file.
-        about: The JSON of the file.
+        about: The description in the file.
         core: What the user gave as the core, for `load_core`; None to use the one in the file.
-        path: The file, for error messages.
 
     Raises:
         InputError: The file does not hold its core, or the given core is another one.
     """
-    stored = about["core"]
+    stored = about.core
+    assert stored is not None
     if core is None:
-        return SpacesWithCore.of_core(_stored_core(spaces, arrays, stored, path))
-    task = about["task"] if not isinstance(core, Core) else None
-    core = load_core(core, task, env_kwargs=about["env_kwargs"])
+        return SpacesWithCore.of_core(_stored_core(spaces, arrays, stored))
+    task = about.task if not isinstance(core, Core) else None
+    core = load_core(core, task, env_kwargs=about.env_kwargs)
     if core.spaces != spaces:
         raise InputError(
-            f"{core.name} acts on {core.spaces} and {path} on {spaces}: give the core that it was "
-            "trained around"
+            f"{core.name} acts on {core.spaces}, not on {spaces}: give the core that the policy "
+            "was trained around"
         )
-    config = about["config"].get("core", about["config"])
+    config = about.config.get("core", about.config)
     if core_identity(core).digest != config["digest"]:
         raise InputError(
-            f"{path} was trained around {stored['name']}, and {core.name} acts differently: give "
-            "exactly the same core"
+            f"it was trained around {stored.name}, and {core.name} acts differently: give exactly "
+            "the same core"
         )
     return SpacesWithCore.of_core(core)
 
 
-def _stored_core(
-    spaces: Spaces, arrays: dict[str, np.ndarray], stored: dict[str, Any], path: Path
-) -> Core:
-    if not stored["layers"]:
+def _stored_core(spaces: Spaces, arrays: dict[str, np.ndarray], stored: StoredCore) -> Core:
+    if not stored.layers:
         raise InputError(
-            f"{path} was trained around {stored['name']}, which a file cannot hold: give it "
-            "again, as Policy.load(path, core=...)"
+            f"it was trained around {stored.name}, which a file cannot hold: give it again, as "
+            "Policy.load(path, core=...)"
         )
-    try:
-        layers = network.restore(arrays, stored["layers"])
-        if stored["kind"] not in ("logits", "q"):
-            raise KeyError(stored["kind"])
-        return Core.from_layers(
-            stored["name"], spaces, stored["kind"], layers, stored["temperature"]
+    layers = network.restore(arrays, stored.layers)
+    outputs = network.output_shape(layers, spaces.obs_shape)
+    if outputs != (spaces.actions.width,):
+        raise InputError(
+            f"the core's network has outputs of shape {list(outputs)}: expected one for each of "
+            f"the {spaces.actions.width} actions"
         )
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path} holds a core that cannot be read ({error!r})") from error
+    return Core.from_layers(stored.name, spaces, stored.kind, layers, stored.temperature)

@@ -3,15 +3,120 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from policy_inertia.errors import InputError
 from policy_inertia.machine import versions
+from policy_inertia.metrics.calibration_table import Calibration
+from policy_inertia.metrics.measures import Figures, refuse_incomplete
+from policy_inertia.run_settings import RunConfig
+from policy_inertia.schema import read_as
 from policy_inertia.storage import FORMAT, claim, read_json, write_json
+from policy_inertia.study import results
 from policy_inertia.study.plan import EXTRAS, Experiment, Run, Study
-from policy_inertia.study.results import ExperimentResults, Levels, LineResults, Results
+from policy_inertia.study.results import ExperimentResults, LineResults, Results
+from policy_inertia.training import run_folder
 from policy_inertia.training.loggers import read_metrics
+
+Levels = dict[str, dict[str, Figures | float | str | None]]
+"""The figures of an extra evaluation: by level, then by the way to act; or why there are none."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The contents of a run's `result.json`."""
+
+    step: int
+    sampled: Figures
+    greedy: Figures
+    core: Figures | None = None
+    calibration: Calibration | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("sampled", "greedy", "core"):
+            figures = getattr(self, name)
+            if figures is not None:
+                refuse_incomplete(figures, name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON, without what the run does not have."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class ExtraFigures:
+    """The contents of a run's `hysteresis.json`, or of another extra evaluation."""
+
+    step: int
+    levels: Levels
+
+    def __post_init__(self) -> None:
+        for level, figures in self.levels.items():
+            for name in () if "unreachable" in figures else ("sampled", "greedy"):
+                refuse_incomplete(read_as(Figures, figures.get(name, {})), f"{level}.{name}")
+
+
+@dataclass(frozen=True)
+class LineDescription:
+    """A line in `study.json`: its settings, and the folders of its runs by seed."""
+
+    label: str
+    task: str
+    config: dict[str, Any]
+    runs: dict[str, str]
+    hysteresis: list[float] = field(default_factory=list)
+    budgets: list[float] = field(default_factory=list)
+    core_budgets: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        RunConfig.from_dict({**self.config, "seed": 0})  # raises for a bad setting
+        for seed, place in self.runs.items():
+            if not seed.isdecimal() or Path(place).is_absolute() or ".." in Path(place).parts:
+                raise InputError(
+                    f"the run of seed {seed[:20]} is {place[:80]!r}: it must be a folder inside "
+                    "the study's, by the number of its seed"
+                )
+
+
+@dataclass(frozen=True)
+class ExperimentDescription:
+    """An experiment in `study.json`."""
+
+    name: str
+    title: str
+    about: str
+    ablation: bool
+    lines: list[LineDescription]
+
+
+@dataclass(frozen=True)
+class StudyDescription:
+    """The contents of `study.json`."""
+
+    name: str
+    title: str
+    about: str
+    command: str
+    versions: dict[str, str]
+    experiments: list[ExperimentDescription]
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """A run that failed twice, in `failed.json`."""
+
+    run: str
+    error: str
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """The contents of `failed.json`."""
+
+    failed: list[FailedRun]
 
 
 class StudyFolder:
@@ -25,13 +130,13 @@ class StudyFolder:
     def __init__(self, path: Path, study: Study, command: str = "") -> None:
         self.path = path
         file = path / "study.json"
-        old = _read_description(path) if file.exists() else {}
-        if old and old["name"] != study.name:
+        old = read_description(path) if file.exists() else None
+        if old and old.name != study.name:
             raise InputError(
-                f"{path} holds the study '{old['name']}', not '{study.name}': choose another --out"
+                f"{path} holds the study '{old.name}', not '{study.name}': choose another --out"
             )
         self._lock = claim(path, file.name, "study")
-        experiments = {e["name"]: e for e in old.get("experiments", [])}
+        experiments = {e.name: asdict(e) for e in old.experiments} if old else {}
         experiments |= {e.name: _describe(study, e, path) for e in study.experiments}
         about: dict[str, Any] = {"title": study.title, "about": study.about, "command": command}
         about |= {"versions": versions(), "experiments": list(experiments.values())}
@@ -56,36 +161,38 @@ def collect(path: Path) -> Results:
     Raises:
         InputError: the folder holds no study, or no run of it is finished.
     """
-    about = _read_description(path)
+    about = read_description(path)
     experiments = []
-    for e in about["experiments"]:
-        lines = [_read_line(path, line) for line in e["lines"]]
+    for e in about.experiments:
+        lines = [_read_line(path, line) for line in e.lines]
         lines = [x for x in lines if x.seeds]
-        experiments.append(
-            ExperimentResults(e["name"], e["title"], e["about"], e["ablation"], lines)
-        )
+        experiments.append(ExperimentResults(e.name, e.title, e.about, e.ablation, lines))
     if not any(e.lines for e in experiments):
         raise InputError(f"{path} has no finished run yet: start the study, or go on with it")
     file = path / "failed.json"
-    failed = read_json(file, "a study's failures")["failed"] if file.exists() else []
+    failed = read_json(file, Failures, "a study's failures").failed if file.exists() else []
     return Results(
-        about["title"],
-        about["about"],
-        about["command"],
+        about.title,
+        about.about,
+        about.command,
         _run_versions(experiments),
         path,
         experiments,
-        [(f["run"], f["error"]) for f in failed],
+        [(f.run, f.error) for f in failed],
     )
+
+
+def read_result(run: Path) -> RunResult:
+    """Read the final evaluation of a run."""
+    return read_json(run / "result.json", RunResult, "a run's result")
 
 
 def finished(run: Path, steps: int) -> bool:
     """Return whether the run in this folder was trained for `steps` and evaluated."""
-    file = run / "result.json"
-    return file.exists() and bool(read_json(file, "a run's result")["step"] >= steps)
+    return (run / "result.json").exists() and read_result(run).step >= steps
 
 
-def read_extra(run: Path, steps: int, name: str) -> dict[str, Any]:
+def read_extra(run: Path, steps: int, name: str) -> Levels:
     """Return the figures of an extra evaluation by level, such as "0.1".
 
     The figures of a policy that was trained for longer since are left out.
@@ -93,8 +200,8 @@ def read_extra(run: Path, steps: int, name: str) -> dict[str, Any]:
     file = run / f"{name}.json"
     if not file.exists():
         return {}
-    values = read_json(file, f"a run's {name}")
-    return values["levels"] if values["step"] == steps else {}
+    extra = read_json(file, ExtraFigures, f"a run's {name}")
+    return extra.levels if extra.step == steps else {}
 
 
 def write_extra(run: Path, steps: int, name: str, levels: dict[str, Any]) -> None:
@@ -120,45 +227,42 @@ def _describe(study: Study, experiment: Experiment, path: Path) -> dict[str, Any
     return {"name": experiment.name, **about, "lines": lines}
 
 
-def _read_description(path: Path) -> dict[str, Any]:
+def read_description(path: Path) -> StudyDescription:
+    """Read the `study.json` of a study's folder."""
     file = path / "study.json"
     if not file.exists():
         raise InputError(f"{path} holds no study (no study.json): give the folder of one")
-    about = read_json(file, "a study's description")
-    for key in ("name", "experiments"):
-        if key not in about:
-            raise InputError(f"{file} does not describe a study ('{key}' is missing): restore it")
-    return about
+    return read_json(file, StudyDescription, "a study's description")
 
 
-def _read_line(path: Path, line: dict[str, Any]) -> LineResults:
-    config = line["config"]
+def _read_line(path: Path, line: LineDescription) -> LineResults:
+    config = line.config
     runs = {
         int(seed): path / place
-        for seed, place in line["runs"].items()
+        for seed, place in line.runs.items()
         if finished(path / place, config["steps"])
     }
     folders = list(runs.values())
     return LineResults(
-        line["label"],
-        line["task"],
+        line.label,
+        line.task,
         config["method"],
         config["env"],
         config,
         list(runs),
         folders,
         [read_metrics(folder) for folder in folders],
-        [read_json(folder / "result.json", "a run's result") for folder in folders],
+        [read_result(folder).to_dict() for folder in folders],
         *(_read_levels(line, folders, name) for name in EXTRAS),
     )
 
 
-def _read_levels(line: dict[str, Any], folders: list[Path], name: str) -> Levels:
+def _read_levels(line: LineDescription, folders: list[Path], name: str) -> results.Levels:
     """Return an extra's figures at every level that all seeds have."""
-    runs = [read_extra(folder, line["config"]["steps"], name) for folder in folders]
+    runs = [read_extra(folder, line.config["steps"], name) for folder in folders]
     return {
         level: [levels[repr(level)] for levels in runs]
-        for level in line.get(name, ())
+        for level in getattr(line, name)
         if all(repr(level) in levels for levels in runs)
     }
 
@@ -167,7 +271,6 @@ def _run_versions(experiments: Sequence[ExperimentResults]) -> dict[str, str]:
     """Return the versions that the runs were made with; several of one package are listed."""
     known: dict[str, set[str]] = {}
     for folder in dict.fromkeys(f for e in experiments for x in e.lines for f in x.folders):
-        about = read_json(folder / "run.json", "a run's description")
-        for name, version in about["versions"].items():
+        for name, version in run_folder.read_description(folder).versions.items():
             known.setdefault(name, set()).add(version)
     return {name: ", ".join(sorted(each)) for name, each in known.items()}

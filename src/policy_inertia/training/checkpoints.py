@@ -84,8 +84,10 @@ class Checkpoints:
         """Read the last checkpoint, or return None. The replay buffer stays in its files."""
         if not self.pointer.exists():
             return None
-        folder = self.run / str(read_json(self.pointer, "a checkpoint's pointer")["checkpoint"])
-        state = read_json(folder / "state.json", "a checkpoint's state")
+        folder = self.run / str(
+            read_json(self.pointer, dict, "a checkpoint's pointer")["checkpoint"]
+        )
+        state = read_json(folder / "state.json", dict, "a checkpoint's state")
         arrays, _ = read_arrays(folder / "state.safetensors")
         parts = {p.stem.removeprefix("replay-"): p for p in folder.glob("replay-*.npy")}
         if parts:

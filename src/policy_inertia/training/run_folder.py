@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,20 @@ from policy_inertia.training.checkpoints import Checkpoints
 
 CHANGEABLE = ("steps", "checkpoint_seconds", "calibration_episodes")
 """Settings that may change when a run is resumed."""
+
+
+@dataclass(frozen=True)
+class RunDescription:
+    """The contents of `run.json`."""
+
+    config: dict[str, Any]
+    versions: dict[str, str]
+    commit: str | None = None
+
+
+def read_description(run: Path) -> RunDescription:
+    """Read the `run.json` of a run folder."""
+    return read_json(run / "run.json", RunDescription, "a run's description")
 
 
 class RunFolder:
@@ -35,13 +50,12 @@ class RunFolder:
                 "another --out"
             )
         self._lock = claim(path, about.name, "run")
-        old = read_json(about, "a run's description") if about.exists() else {}
-        if old:
-            refuse_other(path, old["config"], config)
+        old = read_description(path) if about.exists() else RunDescription(config, {})
+        refuse_other(path, old.config, config)
         now = versions()
         self.changed_versions = [
             f"{name} {then} -> {now.get(name)}"
-            for name, then in old.get("versions", {}).items()
+            for name, then in old.versions.items()
             if now.get(name) != then
         ]
         write_json(about, {"format": FORMAT, "config": config, "versions": now, "commit": commit()})

@@ -21,9 +21,10 @@ import tyro
 from policy_inertia.envs.making import make_env
 from policy_inertia.machine import use_one_thread, versions
 from policy_inertia.smoothing.smooth import smooth
-from policy_inertia.storage import read_json, write_json
+from policy_inertia.storage import write_json
 from policy_inertia.study.analysis.plug_in_records import estimate_policies, read_plug_in
 from policy_inertia.study.report.markdown import plug_in_by_seed, plug_in_table
+from policy_inertia.training.run_folder import read_description
 
 Settings = dict[str, Any]
 
@@ -110,7 +111,7 @@ def run_seed(
         print(f"seed {seed}, {name}:\n{result}", flush=True)
         for candidate, figures in result.to_dict()["candidates"].items():
             record["policies"][name if candidate == "controller" else candidate] = figures
-        record["settings"][name] = read_json(folder / "run.json", "a run's description")["config"]
+        record["settings"][name] = read_description(folder).config
         record["budget"] = result.budget
         record["recommended"][name] = result.recommended
         if fresh:  # the times of a resumed run would be too short

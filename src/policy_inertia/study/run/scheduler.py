@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from policy_inertia.envs.making import make_vector
-from policy_inertia.storage import read_json
 from policy_inertia.study.folder import StudyFolder, collect, finished, read_extra
 from policy_inertia.study.plan import EXTRAS, Run, Study
 from policy_inertia.study.results import Results
@@ -22,7 +21,7 @@ from policy_inertia.study.run.job import Outcome
 from policy_inertia.study.run.workers import Workers
 from policy_inertia.study.run_records import Records
 from policy_inertia.training.loggers import read_metrics
-from policy_inertia.training.run_folder import refuse_other
+from policy_inertia.training.run_folder import read_description, refuse_other
 
 Watch = Callable[[Sequence[Run]], None]
 TRIES = 2  # a run that fails is tried once more
@@ -129,8 +128,7 @@ def done(r: Run) -> bool:
     """
     about = r.path / "run.json"
     if about.exists():
-        old = read_json(about, "a run's description")["config"]
-        refuse_other(r.path, old, r.config.to_dict())
+        refuse_other(r.path, read_description(r.path).config, r.config.to_dict())
     return finished(r.path, r.config.steps) and all(
         {repr(level) for level in getattr(r, name)}
         <= read_extra(r.path, r.config.steps, name).keys()
