@@ -59,7 +59,7 @@ def test_arrays_and_their_description_come_back(tmp_path: Path) -> None:
     storage.write_arrays(path, {"x": np.arange(6).reshape(2, 3).T}, {"kind": "policy"})
     arrays, about = storage.read_arrays(path)
     assert np.array_equal(arrays["x"], np.arange(6).reshape(2, 3).T)
-    assert about == {"format": storage.FORMAT, "kind": "policy"}
+    assert about == {"kind": "policy"}
 
 
 def write_with_format(path: Path, number: object) -> None:
@@ -73,7 +73,7 @@ def write_with_format(path: Path, number: object) -> None:
 
 def read(path: Path) -> None:
     if path.suffix == ".json":
-        storage.read_json(path, "a run's description")
+        storage.read_json(path, dict, "a run's description")
     else:
         storage.read_arrays(path)
 
@@ -110,25 +110,28 @@ def test_the_current_format_is_2_and_is_read(tmp_path: Path) -> None:
 def test_a_record_with_a_format_of_its_own_is_read(tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     write_with_format(path, 1)
-    assert storage.read_json(path, "a record", 1) == {"format": 1}
+    assert storage.read_json(path, dict, "a record", 1) == {}
     with pytest.raises(InputError, match="has format 1 and this version reads format 0"):
-        storage.read_json(path, "a record", 0)
+        storage.read_json(path, dict, "a record", 0)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1]", "is not a run's description of policy-inertia: it has no format number"),
+        ("[1]", r"holds \[1\]: expected a run's description, which is a JSON object"),
+        ("{}", "is not a run's description of policy-inertia: it has no format number"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[" * 100 + "]" * 100, "nested more than 32 times"),
         ("{", "cannot be read as a run's description"),
     ],
 )
 def test_other_json_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "run.json"
     with pytest.raises(InputError, match=r"there is no .*: expected a run's description"):
-        storage.read_json(path, "a run's description")
+        storage.read_json(path, dict, "a run's description")
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        storage.read_json(path, "a run's description")
+        storage.read_json(path, dict, "a run's description")
 
 
 def test_a_folder_in_use_or_with_other_files_is_refused(tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ def read_as(kind: type[T], value: Any, where: object = "", **converted: Any) -> 
     """
     with in_file(where):
         if not converted:
-            return _convert(kind, value, "")  # type: ignore[no-any-return]
-        return _dataclass(kind, {**_table(value, ""), **converted}, "", converted)  # type: ignore[no-any-return]
+            return _convert(kind, value, "")
+        return _dataclass(kind, {**_table(value, ""), **converted}, "", converted)
 
 
 def read_into(template: T, values: Mapping[str, Any], where: object = "") -> T:
@@ -131,7 +131,7 @@ def _convert(kind: Any, value: Any, name: str) -> Any:
     if plain in (list, tuple):
         return _items(plain, arguments, value, name)
     if plain is float and _is_number(value) and _is_finite(value):
-        return value if isinstance(value, float) else float(value)
+        return value  # a whole number stays one, so that it is written as it was read
     if plain is int and _is_number(value) and _is_finite(value) and value == int(value):
         return int(value) if abs(value) < LARGEST else _refuse(name, value, f"below {LARGEST:g}")
     if plain not in (int, float) and isinstance(value, plain):

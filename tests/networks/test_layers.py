@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from policy_inertia.errors import InputError
 from policy_inertia.networks.layers import (
     ACTIVATIONS,
     Activation,
@@ -76,7 +77,7 @@ def test_restore_inverts_store() -> None:
 
 
 def test_an_incomplete_description_is_refused() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(InputError, match="layer 0 is of kind 'Attention': did you mean"):
         restore({}, [{"kind": "Attention"}])
-    with pytest.raises(TypeError):
+    with pytest.raises(InputError, match="layer 0 cannot be used: b is missing"):
         restore({"core.0.w": normal(3, 3)}, [{"kind": "Linear"}])

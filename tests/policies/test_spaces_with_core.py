@@ -1,7 +1,7 @@
 """A frozen core's outputs behind encoded observations, and a core in a policy file."""
 
 import json
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,12 @@ from policy_inertia.networks import layers as network
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.spaces_with_core import (
     SpacesWithCore,
+    StoredCore,
     core_identity,
     restore_core,
     store_core,
 )
+from policy_inertia.schema import read_as
 from tests.support.policies import OBS
 from tests.support.sb3_models import SB3Model
 
@@ -54,6 +56,20 @@ def test_encoding_for_networks_does_not_call_the_core() -> None:
     np.testing.assert_array_equal(encoded[:, :4], OBS)
 
 
+@dataclass(frozen=True)
+class Described:
+    """The part of a policy file's description that is about its core."""
+
+    core: StoredCore
+    config: dict[str, Any]
+    task: str = "CartPole-v1"
+    env_kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+def described(stored: dict[str, Any], config: dict[str, Any] | None = None) -> Described:
+    return Described(read_as(StoredCore, stored), config or {})
+
+
 def test_identity_follows_the_actions_and_not_the_name() -> None:
     one = core_identity(linear_core())
     same = core_identity(load_core(lambda o: 2 * o @ W, "CartPole-v1", output="q", name="other"))
@@ -65,31 +81,44 @@ def test_identity_follows_the_actions_and_not_the_name() -> None:
 def test_stored_core_comes_back_from_a_file(sb3_model: SB3Model) -> None:
     core = load_core(sb3_model("PPO", "CartPole-v1")[1], "CartPole-v1", temperature=0.5)
     arrays, stored = store_core(core)
-    about = {"core": json.loads(json.dumps(stored))}
-    restored = restore_core(core.spaces, arrays, about, None, Path("p")).core
+    about = described(json.loads(json.dumps(stored)))
+    restored = restore_core(core.spaces, arrays, about, None).core
     assert (restored.name, restored.kind) == (core.name, "logits")
     np.testing.assert_array_equal(restored.probabilities(OBS), core.probabilities(OBS))
 
 
-@pytest.mark.parametrize("broken", [{"kind": "system"}, {"layers": [{"kind": "Popen"}]}])
-def test_damaged_core_in_a_file_is_refused(broken: dict[str, Any], sb3_model: SB3Model) -> None:
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({"kind": "system"}, "kind is 'system': it must be 'action' or 'logits' or"),
+        ({"kind": "action"}, "the core's kind is 'action': expected 'logits' or 'q'"),
+        ({"temperature": None}, "temperature is None: it must be a number"),
+        ({"layers": [{"kind": "Popen"}]}, "layer 0 is of kind 'Popen'"),
+        ({"layers": [{"kind": "Flatten"}]}, r"outputs of shape \[4\]: expected one for each of"),
+        ({"layers": [{"kind": "OneHot", "n": 10**12}]}, r"outputs of shape \[4, 1000000000000\]"),
+        ({"layers": [{"kind": "Linear"}] * 9}, "layer 0 cannot be used: w is missing"),
+    ],
+)
+def test_damaged_core_in_a_file_is_refused(
+    broken: dict[str, Any], message: str, sb3_model: SB3Model
+) -> None:
     core = load_core(sb3_model("DQN", "CartPole-v1")[1], "CartPole-v1")
     arrays, stored = store_core(core)
-    with pytest.raises(InputError, match="holds a core that cannot be read"):
-        restore_core(core.spaces, arrays, {"core": {**stored, **broken}}, None, Path("p"))
+    with pytest.raises(InputError, match=message):
+        restore_core(core.spaces, arrays, described({**stored, **broken}), None)
 
 
 def test_core_that_a_file_cannot_hold_must_be_given_again_and_be_the_same() -> None:
     core = linear_core()
     arrays, stored = store_core(core)
     config = {"digest": core_identity(core).digest}
-    about = {"core": stored, "config": config, "task": "CartPole-v1", "env_kwargs": {}}
+    about = described(stored, config)
     with pytest.raises(InputError, match="which a file cannot hold: give it again"):
-        restore_core(core.spaces, arrays, about, None, Path("p"))
+        restore_core(core.spaces, arrays, about, None)
     other = load_core(lambda obs: -obs @ W, "CartPole-v1", output="q")
     with pytest.raises(InputError, match="acts differently: give exactly the same core"):
-        restore_core(core.spaces, arrays, about, other, Path("p"))
-    assert restore_core(core.spaces, arrays, about, core, Path("p")).core is core
+        restore_core(core.spaces, arrays, about, other)
+    assert restore_core(core.spaces, arrays, about, core).core is core
 
 
 def test_layers_of_every_kind_come_back_from_their_arrays() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.run_settings import settings
-from policy_inertia.storage import read_json
 from policy_inertia.study.analysis.learning_curves import EVALUATION
+from policy_inertia.study.folder import read_result
 from policy_inertia.study.results import ExperimentResults, LineResults, Results
 from policy_inertia.training.loggers import read_metrics
 from policy_inertia.training.loop import run
@@ -133,7 +133,7 @@ def trained(folder: Path, env: str, task: str, labels: dict[str, str]) -> Result
             run(settings(method, env, seed=seed, **TINY), path)
         config = settings(method, env, **TINY).to_dict()
         del config["seed"]
-        figures = [read_json(f / "result.json", "a run's result") for f in folders]
+        figures = [read_result(f).to_dict() for f in folders]
         curves = [read_metrics(f) for f in folders]
         lines.append(
             LineResults(label, task, method, env, config, [0, 1], folders, curves, figures, {})

@@ -7,7 +7,7 @@ envs.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.measures import OSCILLATION, Figures, refuse_incomplete, select_measures
@@ -43,7 +43,7 @@ class Calibration:
         rows: One row per setting, from the lowest to the highest.
     """
 
-    setting_name: Literal["price", "threshold"]
+    setting_name: str
     task: str
     episodes: int
     seed: int

@@ -110,17 +110,21 @@ def store_core(core: Core) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     }
 
 
-class PolicyFileParts(Protocol):
-    """What a policy file says about its core."""
+class FileWithCore(Protocol):
+    """What `restore_core` asks of the description of a policy file."""
 
-    core: StoredCore | None
-    config: dict[str, Any]
-    task: str
-    env_kwargs: dict[str, Any]
+    @property
+    def core(self) -> StoredCore | None: ...
+    @property
+    def config(self) -> dict[str, Any]: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def env_kwargs(self) -> dict[str, Any]: ...
 
 
 def restore_core(
-    spaces: Spaces, arrays: dict[str, np.ndarray], about: PolicyFileParts, core: Any
+    spaces: Spaces, arrays: dict[str, np.ndarray], about: FileWithCore, core: Any
 ) -> SpacesWithCore:
     """The spaces of a policy file, with the core that the file holds or that the user gives.
 

@@ -9,22 +9,46 @@ works without training.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from policy_inertia.errors import InputError
 from policy_inertia.storage import FORMAT, cannot_write, read_json, write_file, write_json
+from policy_inertia.study.folder import (
+    Levels,
+    RunResult,
+    read_extra,
+    read_result,
+    write_extra,
+)
 from policy_inertia.study.plan import EXTRAS, Run
 from policy_inertia.training.checkpoints import Checkpoints
 from policy_inertia.training.loggers import METRICS, read_metrics
+from policy_inertia.training.run_folder import RunDescription, read_description
 
-Record = dict[str, Any]
-
-ABOUT = ("config", "versions", "commit")  # what run.json holds
 CURVE = ("step", "train/updates", "eval/", "dial/")  # how the columns of a record's curve begin
 FREE = ("checkpoint_seconds",)  # settings that cannot change a run's figures
 DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Record:
+    """The contents of a record's file: a run's settings, versions, commit and figures."""
+
+    config: dict[str, Any]
+    versions: dict[str, str]
+    commit: str | None
+    result: RunResult
+    curve: dict[str, list[float | None]]
+    hysteresis: Levels | None = None
+    budgets: Levels | None = None
+    core_budgets: Levels | None = None
+
+    def __post_init__(self) -> None:
+        steps = self.curve.get("step", [])
+        if any(len(column) != len(steps) for column in self.curve.values()) or None in steps:
+            raise InputError("the columns of its curve differ in length, or it has no steps")
 
 
 @dataclass(frozen=True)
@@ -51,7 +75,7 @@ class Records:
             return False
         record = read_record(file)
         return not _different(record, run) and all(
-            {repr(level) for level in getattr(run, name)} <= record.get(name, {}).keys()
+            {repr(level) for level in getattr(run, name)} <= (getattr(record, name) or {}).keys()
             for name in EXTRAS
         )
 
@@ -78,15 +102,11 @@ class Records:
 
 def write_record(run: Path, file: Path) -> Path:
     """Write the record of the finished run in the folder `run`, and return `file`."""
-    about = read_json(run / "run.json", "a run's description")
-    result = read_json(run / "result.json", "a run's result")
-    record: Record = {"format": FORMAT} | {name: about[name] for name in ABOUT}
-    record["result"] = {name: value for name, value in result.items() if name != "format"}
+    about, result = read_description(run), read_result(run)
+    record: dict[str, Any] = {"format": FORMAT, **asdict(about), "result": result.to_dict()}
     for name in EXTRAS:
-        extra = run / f"{name}.json"
-        values = read_json(extra, f"a run's {name}") if extra.exists() else {}
-        if values.get("step") == result["step"]:
-            record[name] = values["levels"]
+        if levels := read_extra(run, result.step, name):
+            record[name] = levels
     record["curve"] = _columns(read_metrics(run))
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -102,11 +122,7 @@ def read_record(file: Path) -> Record:
     Raises:
         InputError: the file is no record.
     """
-    record = read_json(file, "a run's record")
-    for name in (*ABOUT, "result", "curve"):
-        if name not in record:
-            raise InputError(f"{file} is no record of a run ('{name}' is missing): restore it")
-    return record
+    return read_json(file, Record, "a run's record")
 
 
 def restore(record: Record, run: Path) -> None:
@@ -123,20 +139,19 @@ def restore(record: Record, run: Path) -> None:
         run.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise cannot_write(run, error) from error
-    write_json(run / "run.json", {"format": FORMAT} | {name: record[name] for name in ABOUT})
+    about = RunDescription(record.config, record.versions, record.commit)
+    write_json(run / "run.json", {"format": FORMAT, **asdict(about)})
     write_file(run / METRICS, "".join(json.dumps(x) + "\n" for x in _rows(record)).encode())
-    step = record["result"]["step"]
     for name in EXTRAS:
-        if name in record:
-            values = {"format": FORMAT, "step": step, "levels": record[name]}
-            write_json(run / f"{name}.json", values)
+        if levels := getattr(record, name):
+            write_extra(run, record.result.step, name, levels)
     Checkpoints(run).remove()
-    write_json(run / "result.json", {"format": FORMAT} | record["result"])
+    write_json(run / "result.json", {"format": FORMAT, **record.result.to_dict()})
 
 
 def _different(record: Record, run: Run) -> list[str]:
     """Return the names of the settings in which a record and a run differ."""
-    old, new = record["config"], json.loads(json.dumps(run.config.to_dict()))
+    old, new = record.config, json.loads(json.dumps(run.config.to_dict()))
     return [n for n in {**new, **old} if n not in FREE and old.get(n) != new.get(n)]
 
 
@@ -148,9 +163,8 @@ def _columns(metrics: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 def _rows(record: Record) -> list[dict[str, Any]]:
     """Return the evaluations of a record as metrics.jsonl holds them."""
-    curve: dict[str, list[Any]] = record["curve"]
-    rows = zip(*curve.values(), strict=True)
-    return [{n: v for n, v in zip(curve, row, strict=True) if v is not None} for row in rows]
+    rows = zip(*record.curve.values(), strict=True)
+    return [{n: v for n, v in zip(record.curve, row, strict=True) if v is not None} for row in rows]
 
 
 def _rounded(value: Any) -> Any:
