@@ -198,7 +198,10 @@ def _items(plain: type, arguments: tuple[Any, ...], value: Any, name: str) -> An
         inner: Sequence[Any] = arguments
     else:
         inner = [arguments[0] if arguments else Any] * len(value)
-    return plain(_convert(k, v, name) for k, v in zip(inner, value, strict=True))
+    return plain(
+        _convert(kind, item, f"{name}[{i}]")
+        for i, (kind, item) in enumerate(zip(inner, value, strict=True))
+    )
 
 
 def _table(value: Any, name: str) -> dict[str, Any]:

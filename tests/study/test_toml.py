@@ -86,7 +86,7 @@ def test_a_list_of_names_is_enough(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("methds = []", "'methds' is no key of a study: did you mean 'methods'"),
-        ("methods = [", "is no valid TOML"),
+        ("methods = [", "cannot be read as a study in TOML"),
         ('tasks = ["CartPole-v1"]', "methods is None: list names"),
         ('methods = ["dqm"]\ntasks = ["X"]', "did you mean 'dqn'"),
         ('methods = ["dqn"]\ntasks = []', "tasks is .*list names"),
@@ -94,8 +94,26 @@ def test_a_list_of_names_is_enough(tmp_path: Path) -> None:
         ('methods.a = {method = "nsac", mu0 = "x"}\ntasks = ["X"]', "mu0 is 'x'"),
         ('methods = ["dqn"]\ntasks = ["X"]\nsteps = "many"', "steps is 'many'"),
         ('methods = ["dqn"]\ntasks = ["X"]\nseeds = [1, 1]', "seed 1 is given twice"),
-        ('methods = ["dqn"]\ntasks = ["X"]\nseeds = "all"', "different whole numbers"),
-        ('methods = ["dqn"]\ntasks = ["X"]\n[[experiments]]\ntitle = "t"', "has no name"),
+        (
+            'methods = ["dqn"]\ntasks = ["X"]\nseeds = "all"',
+            "seeds is 'all': it must be a whole number or a list",
+        ),
+        (
+            'methods = ["dqn"]\ntasks = ["X"]\nseeds = 10000000000',
+            "seeds is 10000000000: give 1 to",
+        ),
+        ('methods = ["dqn"]\ntasks = ["X"]\nseeds = 1e9', "seeds is 1000000000: give 1 to 10,000"),
+        ('methods = ["dqn"]\ntasks = ["X"]\nseeds = [1, "x"]', r"seeds\[1\] is 'x': it must be a"),
+        ('methods = ["dqn"]\ntasks = ["X"]\nsettings = 3', "settings is 3: it must be a table"),
+        ('methods = ["dqn"]\ntasks = ["X"]\nhysteresis = 5', "hysteresis is 5: it must be a list"),
+        ('methods = ["dqn"]\ntasks = ["X"]\nexperiments = 5', "experiments .* holds 5: it must be"),
+        ('methods.a = {method = 5}\ntasks = ["X"]', "it holds 5: it must be a text"),
+        ('tasks.a = {env = []}\nmethods = ["dqn"]', r"it holds \[\]: it must be a text"),
+        ("a = " + "[" * 5_000, "nested too deeply"),
+        (
+            'methods = ["dqn"]\ntasks = ["X"]\n[[experiments]]\ntitle = "t"',
+            r"experiments\[0\].name is missing: it must be a text",
+        ),
         (
             'methods = ["dqn"]\ntasks = ["X"]\n[[experiments]]\nname = "t"\nmethods = ["dqm"]',
             "names 'dqm'.*did you mean 'dqn'",
@@ -118,8 +136,8 @@ def test_a_mistake_in_a_file_is_reported_in_one_sentence(
 def test_an_unknown_study_or_an_unreadable_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="did you mean 'paper'"):
         find_study("papr")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no file"):
         find_study(str(tmp_path / "none.toml"))
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read as a study"):
         find_study(str(tmp_path / "b.toml"))

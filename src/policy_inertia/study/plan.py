@@ -19,6 +19,7 @@ from typing import Any
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.run_settings import RunConfig, merge, settings
 
+MOST_SEEDS = 10_000
 SCALED = ("steps", "eval_every", "eval_episodes", "final_episodes", "learning_starts")
 # The schedule does not change what a run is, so it is not part of the folder's name.
 SCHEDULE = ("seed", *SCALED, "envs", "checkpoint_seconds")
@@ -42,9 +43,6 @@ EXTRAS = {
     "core_budgets": Extra(budget=True, core=True),
 }
 """Every extra evaluation, by the name of its file and of its field in `Run`."""
-
-EXPERIMENT_EXTRAS = ("hysteresis", "budgets")
-"""The extras that an experiment declares; `core_budgets` follows from `budgets`."""
 
 
 @dataclass(frozen=True)
@@ -141,14 +139,12 @@ class Study:
                 "env is a function: a comparison trains in other processes and needs an id, so "
                 "register the env with Gymnasium and give its id (package:Id)"
             )
-        if seeds < 1:
-            raise InputError(f"seeds is {seeds}: compare over one seed at least, better five")
         task = Task(env, env)
         own = overrides or {}
         lines = tuple(Line(m, m, task, own.get(m, {})) for m in dict.fromkeys(methods))
         experiment = Experiment("comparison", env, lines, hysteresis=tuple(hysteresis))
         title = f"{', '.join(x.label for x in lines)} on {env}"
-        return cls("comparison", title, (experiment,), tuple(range(seeds)), dict(settings or {}))
+        return cls("comparison", title, (experiment,), first_seeds(seeds), dict(settings or {}))
 
     def scaled(self, factor: float) -> Study:
         """Return the study with its whole schedule shortened by one factor."""
@@ -239,6 +235,13 @@ class Run:
     error: str | None = None
     traceback: str = ""
     state: str = "waiting"  # then running, done or failed
+
+
+def first_seeds(n: int) -> tuple[int, ...]:
+    """Return the seeds 0 to n - 1."""
+    if not 1 <= n <= MOST_SEEDS:
+        raise InputError(f"seeds is {n}: give 1 to {MOST_SEEDS:,}, better five or more")
+    return tuple(range(n))
 
 
 def _scaled_line(line: Line, factor: float) -> Line:

@@ -3,31 +3,63 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.methods import find_method
-from policy_inertia.study.plan import EXPERIMENT_EXTRAS, SCALED, Experiment, Line, Study, Task
+from policy_inertia.schema import parse, read_as
+from policy_inertia.storage import read_file
+from policy_inertia.study.plan import SCALED, Experiment, Line, Study, Task, first_seeds
 
-EXPERIMENT_KEYS = ("name", "title", "about", "methods", "tasks", "ablation", *EXPERIMENT_EXTRAS)
-STUDY_KEYS = ("name", "title", "about", "seeds", "settings", "methods", "tasks", "experiments",
-              *EXPERIMENT_EXTRAS, *SCALED, "envs")  # fmt: skip
+LARGEST = 2**20
+"""Bytes of a study's file."""
 
 Rows = dict[str, dict[str, Any]]
+Named = list[str] | Rows
+"""Names, or a table for each name: ["dqn"] is short for {dqn = {method = "dqn"}}."""
+
+
+@dataclass(frozen=True)
+class ExperimentTable:
+    """The keys of an experiment in the file."""
+
+    name: str
+    title: str | None = None
+    about: str = ""
+    methods: list[str] | None = None
+    tasks: list[str] | None = None
+    ablation: bool = False
+    hysteresis: list[float] | None = None
+    budgets: list[float] | None = None
+
+
+@dataclass(frozen=True)
+class StudyTable:
+    """The keys of the file."""
+
+    methods: Named
+    tasks: Named
+    name: str | None = None
+    title: str | None = None
+    about: str = ""
+    seeds: int | list[int] = 5
+    settings: dict[str, Any] = field(default_factory=dict)
+    experiments: list[ExperimentTable] = field(default_factory=list)
+    hysteresis: list[float] = field(default_factory=list)
+    budgets: list[float] = field(default_factory=list)
+    steps: int | None = None
+    eval_every: int | None = None
+    eval_episodes: int | None = None
+    final_episodes: int | None = None
+    learning_starts: int | None = None
+    envs: int | None = None
 
 
 def load_study(path: Path) -> Study:
     """Read a study from its TOML file; without a `name` it is called like the file."""
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read as a study ({error}): give a TOML file") from error
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is no valid TOML: {error}") from error
+    values = parse(read_file(path, LARGEST), tomllib.loads, path, "a study in TOML")
     return study_from_dict(values, path.stem)
 
 
@@ -37,24 +69,24 @@ def study_from_dict(values: dict[str, Any], name: str) -> Study:
     Raises:
         InputError: a key, a method or a setting is unknown or has a bad value.
     """
-    _refuse_unknown(values, STUDY_KEYS, "a study")
-    methods = _rows(values.get("methods"), "methods", "method")
+    _refuse_unknown(values, StudyTable, "a study")
+    for experiment in read_as(list[dict[str, Any]], values.get("experiments", []), "experiments"):
+        _refuse_unknown(experiment, ExperimentTable, "an experiment")
+    for key, first in (("methods", "method"), ("tasks", "env")):
+        _refuse_no_rows(values.get(key), key, first)
+    table = read_as(StudyTable, values)
+    methods, tasks = _rows(table.methods, "method"), _rows(table.tasks, "env")
     for label, row in methods.items():
-        find_method(row.get("method", label))
-    tasks = _rows(values.get("tasks"), "tasks", "env")
-    common = dict(values.get("settings", {}))
-    common |= {k: values[k] for k in (*SCALED, "envs") if k in values}
-    seeds = values.get("seeds", 5)
-    everything = {"name": name, "title": values.get("title", name)}
+        find_method(read_as(str, row.get("method", label)))
+    schedule = {k: getattr(table, k) for k in (*SCALED, "envs")}
+    experiments = table.experiments or [ExperimentTable(name, table.title)]
     study = Study(
-        values.get("name", name),
-        values.get("title", name),
-        tuple(
-            _experiment(e, values, methods, tasks) for e in values.get("experiments", [everything])
-        ),
-        tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds),
-        common,
-        values.get("about", ""),
+        table.name or name,
+        table.title or name,
+        tuple(_experiment(e, table, methods, tasks) for e in experiments),
+        first_seeds(table.seeds) if isinstance(table.seeds, int) else tuple(table.seeds),
+        table.settings | {k: v for k, v in schedule.items() if v is not None},
+        table.about,
     )
     for _, line in study.lines():
         line.config(study.settings, study.seeds[0])  # raise for a bad setting before anything runs
@@ -62,41 +94,45 @@ def study_from_dict(values: dict[str, Any], name: str) -> Study:
 
 
 def _experiment(
-    given: dict[str, Any], values: dict[str, Any], methods: Rows, tasks: Rows
+    given: ExperimentTable, table: StudyTable, methods: Rows, tasks: Rows
 ) -> Experiment:
-    """Build one experiment from its table; `values` is the whole file."""
-    _refuse_unknown(given, EXPERIMENT_KEYS, "an experiment")
-    if "name" not in given:
-        raise InputError(f'the experiment {given} has no name: add name = "..." to it')
+    """Build one experiment from its table; `table` is the whole file."""
     lines = tuple(
         _line(label, methods[label], Task(task, *_env(task, tasks[task])))
-        for task in _chosen(given, "tasks", tasks)
-        for label in _chosen(given, "methods", methods)
+        for task in _chosen(given.name, given.tasks, "tasks", tasks)
+        for label in _chosen(given.name, given.methods, "methods", methods)
     )
+    hysteresis = table.hysteresis if given.hysteresis is None else given.hysteresis
+    budgets = table.budgets if given.budgets is None else given.budgets
     return Experiment(
-        given["name"],
-        given.get("title", given["name"]),
+        given.name,
+        given.title or given.name,
         lines,
-        given.get("about", ""),
-        bool(given.get("ablation", False)),
-        *(tuple(given.get(k, values.get(k, ()))) for k in EXPERIMENT_EXTRAS),
+        given.about,
+        given.ablation,
+        tuple(hysteresis),
+        tuple(budgets),
     )
 
 
-def _rows(given: Any, key: str, first: str) -> Rows:
-    """Read a list of names or a table of rows: ["dqn"] is short for {dqn = {method = "dqn"}}."""
-    if isinstance(given, list) and given and all(isinstance(x, str) for x in given):
-        return {x: {first: x} for x in given}
-    if isinstance(given, dict) and given and all(isinstance(x, dict) for x in given.values()):
-        return given
-    raise InputError(
-        f'{key} is {given!r}: list names ({key} = ["..."]) or write a table for each '
-        f'([{key}.NAME] with {first} = "...")'
-    )
+def _refuse_no_rows(given: Any, key: str, first: str) -> None:
+    """Raise unless names or tables are given."""
+    names = isinstance(given, list) and all(isinstance(x, str) for x in given)
+    rows = isinstance(given, dict) and all(isinstance(x, dict) for x in given.values())
+    if not given or not (names or rows):
+        raise InputError(
+            f'{key} is {repr(given)[:80]}: list names ({key} = ["..."]) or write a table for each '
+            f'([{key}.NAME] with {first} = "...")'
+        )
+
+
+def _rows(given: Named, first: str) -> Rows:
+    """A table for each name."""
+    return given if isinstance(given, dict) else {name: {first: name} for name in given}
 
 
 def _env(name: str, row: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    return row.get("env", name), {k: v for k, v in row.items() if k != "env"}
+    return read_as(str, row.get("env", name)), {k: v for k, v in row.items() if k != "env"}
 
 
 def _line(label: str, row: dict[str, Any], task: Task) -> Line:
@@ -104,19 +140,20 @@ def _line(label: str, row: dict[str, Any], task: Task) -> Line:
     return Line(label, row.get("method", label), task, own)
 
 
-def _chosen(given: dict[str, Any], key: str, known: Rows) -> list[str]:
+def _chosen(experiment: str, given: list[str] | None, key: str, known: Rows) -> list[str]:
     """Return the names that an experiment lists under `key`; all if it lists none."""
-    names = given.get(key, list(known))
+    names = list(known) if given is None else given
     for name in names:
         if name not in known:
             raise InputError(
-                f"the experiment '{given['name']}' names '{name}', which is not among the "
+                f"the experiment '{experiment}' names '{name}', which is not among the "
                 f"{key}{nearest(name, known)}"
             )
-    return list(names)
+    return names
 
 
-def _refuse_unknown(values: dict[str, Any], known: Sequence[str], kind: str) -> None:
+def _refuse_unknown(values: dict[str, Any], table: type, kind: str) -> None:
+    known = [key.name for key in fields(table)]
     for key in values:
         if key not in known:
             raise InputError(f"'{key}' is no key of {kind}{nearest(key, known)}")
