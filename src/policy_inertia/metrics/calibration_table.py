@@ -10,7 +10,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from policy_inertia.errors import InputError
-from policy_inertia.metrics.measures import OSCILLATION, Figures, refuse_incomplete, select_measures
+from policy_inertia.metrics.measures import (
+    OSCILLATION,
+    RETURN,
+    Figures,
+    refuse_incomplete,
+    select_measures,
+)
 from policy_inertia.schema import read_as
 
 
@@ -22,7 +28,7 @@ class Row:
     figures: Figures
 
     def __post_init__(self) -> None:
-        refuse_incomplete(self.figures, f"the row of {self.setting:g}")
+        refuse_incomplete(self.figures, f"the row of {self.setting:g}", (RETURN, OSCILLATION))
 
     @property
     def oscillation_ratio(self) -> float:

@@ -236,17 +236,24 @@ Figures = dict[str, float | None]
 """Figures as files hold them: numbers by the name of the measure, None where unknown."""
 
 
-def refuse_incomplete(figures: Mapping[str, Any], name: str) -> None:
+ALWAYS_KNOWN = (RETURN, MEASURES["length"], OSCILLATION, MEASURES["termination_rate"])
+"""The measures that every evaluation has, whatever the env and the policy."""
+
+
+def refuse_incomplete(
+    figures: Mapping[str, Any], name: str, measures: Sequence[Measure] = ALWAYS_KNOWN
+) -> None:
     """Check figures that were read from a file.
 
     Args:
         figures: Numbers by the name of the measure.
         name: What the file calls them.
+        measures: Measures that must be there.
 
     Raises:
-        InputError: The return or the oscillation ratio is missing.
+        InputError: One of them is missing.
     """
-    for measure in (RETURN, OSCILLATION):
+    for measure in measures:
         if not isinstance(figures.get(measure.name), int | float):
             raise InputError(f"{name} has no {measure.name}: it must be a number")
 

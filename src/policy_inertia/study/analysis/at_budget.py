@@ -13,10 +13,12 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from policy_inertia.errors import InputError
 from policy_inertia.methods import METHODS
 from policy_inertia.metrics.measures import CRASHES, MEASURES, RETURN
-from policy_inertia.storage import write_file
+from policy_inertia.storage import read_file, write_file
 from policy_inertia.study.analysis.statistics import Estimate, mean_and_t_interval
 from policy_inertia.study.results import Levels, LineResults, Results
 
@@ -25,6 +27,7 @@ ACTIONS: tuple[Actions, ...] = ("greedy", "sampled")
 CORE = "core of "  # starts the label of a dial's core without its controller, with hysteresis
 CALIBRATED_RETURN = "calibrated_return"  # on the episodes that chose the setting
 DISCOUNTED_RETURN = "discounted_return"
+LARGEST_CSV = 2**26  # bytes
 
 
 @dataclass(frozen=True)
@@ -125,26 +128,25 @@ def read_records(path: Path) -> list[Record]:
     Raises:
         InputError: the file cannot be read, or it holds no records.
     """
-    names = figure_names()
+    data = read_file(path, LARGEST_CSV)
     try:
-        with open(path, newline="") as file:
-            return [
-                Record(
-                    row["task"],
-                    row["label"],
-                    row["method"],
-                    int(row["seed"]),
-                    float(row["budget"]),
-                    "greedy" if row["actions"] == "greedy" else "sampled",
-                    {name: float(row[name]) for name in names if row.get(name)},
-                )
-                for row in csv.DictReader(file)
-            ]
-    except (OSError, KeyError, TypeError, ValueError) as error:
+        return [_record(row) for row in csv.DictReader(StringIO(data.decode(), newline=""))]
+    except (csv.Error, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{path} holds no records of budgets ({error!r}): give a study's folder, or the "
-            "records.csv that this command wrote"
+            f"{path} holds no records of budgets ({repr(error)[:200]}): give a study's folder, or "
+            "the records.csv that this command wrote"
         ) from error
+
+
+def _record(row: dict[str, str]) -> Record:
+    """Read one row; raises ValueError, TypeError or KeyError if it is damaged."""
+    figures = {name: float(row[name]) for name in figure_names() if row.get(name)}
+    budget, seed = float(row["budget"]), int(row["seed"])
+    if not np.isfinite([budget, *figures.values()]).all():
+        raise ValueError("a number is NaN or infinite")
+    actions: Actions = "greedy" if row["actions"] == "greedy" else "sampled"
+    task, label, method = (str(row[name] or "") for name in ("task", "label", "method"))
+    return Record(task, label, method, seed, budget, actions, figures)
 
 
 @dataclass(frozen=True)

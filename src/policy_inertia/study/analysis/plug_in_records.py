@@ -6,7 +6,6 @@ it, on the same episodes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.errors import InputError
-from policy_inertia.metrics.measures import CRASHES, OSCILLATION, RETURN
+from policy_inertia.metrics.measures import CRASHES, OSCILLATION, RETURN, refuse_incomplete
+from policy_inertia.schema import parse_object, read_as
+from policy_inertia.storage import LARGEST_JSON, read_file
 from policy_inertia.study.analysis.statistics import Estimate, mean_and_t_interval
 
 Records = Sequence[dict[str, Any]]
@@ -38,16 +39,16 @@ class PolicyEstimates:
 
 def read_plug_in(folder: Path, seeds: Sequence[int]) -> list[dict[str, Any]]:
     """Read the records of these seeds."""
-    records = []
-    for seed in seeds:
-        path = folder / f"seed-{seed}.json"
-        try:
-            records.append(json.loads(path.read_text()))
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"{path} holds no record of the plug-in study ({error}): run this seed first"
-            ) from error
-    return records
+    return [_read_seed(folder / f"seed-{seed}.json") for seed in seeds]
+
+
+def _read_seed(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        raise InputError(f"there is no {path}: run this seed of the plug-in study first")
+    record = parse_object(read_file(path, LARGEST_JSON), path, "a record of the plug-in study")
+    for figures in read_as(dict[str, dict[str, Any]], record.get("policies"), path).values():
+        refuse_incomplete(figures, f"a policy in {path}", REPORTED)
+    return record
 
 
 def values(records: Records, policy: str, figure: str) -> np.ndarray:
