@@ -89,7 +89,7 @@ def test_changes_are_read_into_a_template_and_the_dataclasses_in_it() -> None:
 
     assert read_into(Shop(), {"best": {"spokes": 20}}) == Shop(Wheel(0.3, 20))
     assert read_into(Shop(), {"best": Wheel(0.5)}) == Shop(Wheel(0.5))
-    with pytest.raises(InputError, match="best.spokes is 'x': it must be a whole number"):
+    with pytest.raises(InputError, match=r"best\.spokes is 'x': it must be a whole number"):
         read_into(Shop(), {"best": {"spokes": "x"}})
     with pytest.raises(InputError, match="best is 5: it must be a table"):
         read_into(Shop(), {"best": 5})

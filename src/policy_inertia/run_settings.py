@@ -84,9 +84,8 @@ class RunConfig:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> RunConfig:
         """The inverse of `to_dict`."""
-        known = read_as(
-            _Named, {name: values[name] for name in ("method", "env") if name in values}
-        )
+        table = read_as(dict[str, Any], values)
+        known = read_as(_Named, {k: v for k, v in table.items() if k in ("method", "env")})
         return read_into(settings(known.method, known.env), values)
 
 

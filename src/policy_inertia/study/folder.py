@@ -201,6 +201,10 @@ def read_extra(run: Path, steps: int, name: str) -> Levels:
     if not file.exists():
         return {}
     extra = read_json(file, ExtraFigures, f"a run's {name}")
+    for level, figures in extra.levels.items():
+        known = "unreachable" in figures or not EXTRAS[name].budget
+        if not known and not isinstance(figures.get("calibrated_return"), int | float):
+            raise InputError(f"{file} cannot be used: {level} has no calibrated_return")
     return extra.levels if extra.step == steps else {}
 
 

@@ -1,0 +1,275 @@
+"""Damaged files of our own: each is read, or refused in one sentence.
+
+Nothing else may happen: no other exception, no second line, no large allocation. The short run is
+part of `make test`; `make test-slow` runs many more cases. `check_cases(..., first=N, cases=1)`
+repeats one case.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from policy_inertia import Policy
+from policy_inertia.metrics.calibration_table import Calibration, Row
+from policy_inertia.metrics.measures import MEASURES
+from policy_inertia.networks import layers as network
+from policy_inertia.policies.cores import Core
+from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
+from policy_inertia.run_settings import RunConfig, settings
+from policy_inertia.study.analysis.at_budget import budget_records, read_records, write_records
+from policy_inertia.study.analysis.plug_in_records import estimate_policies, read_plug_in
+from policy_inertia.study.analysis.summary import tabulate, to_csv
+from policy_inertia.study.folder import RunResult, StudyFolder, collect
+from policy_inertia.study.run_records import Record, read_record, restore, write_record
+from policy_inertia.study.toml import load_study, study_from_dict
+from policy_inertia.training.session import Session
+from tests.support.mutations import (
+    Generator,
+    check_cases,
+    json_text,
+    mutate_bytes,
+    mutate_json,
+    mutate_tree,
+)
+from tests.support.policies import OBS, fresh
+from tests.support.tiny_studies import TINY
+
+SHORT, LONG = 150, 5_000
+CASES = pytest.mark.parametrize("cases", [SHORT, pytest.param(LONG, marks=pytest.mark.slow)])
+
+
+@pytest.fixture(autouse=True)
+def no_warnings() -> Iterator[None]:
+    """Weights of a damaged file may be huge, so numbers may overflow."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def check_file(
+    path: Path, data: bytes, read: Callable[[Path], Any], cases: int, tree: Any = None
+) -> None:
+    """Read damaged versions of one file; half of the cases change the JSON of `tree`."""
+
+    def one_case(rng: Generator) -> None:
+        if tree is not None and rng.random() < 0.5:
+            path.write_bytes(mutate_json(tree, rng).encode(errors="surrogatepass"))
+        else:
+            path.write_bytes(mutate_bytes(data, rng))
+        read(path)
+
+    counts = check_cases(one_case, cases)
+    assert counts["refused"] > cases / 3
+
+
+# Policies ----------------------------------------------------------------------------------------
+
+
+def frozen_core() -> Policy:
+    """A controller around a core that the file holds."""
+    rng = np.random.default_rng(0)
+    layers = (
+        network.Linear(rng.normal(size=(4, 8)).astype(np.float32), np.zeros(8, np.float32)),
+        network.Activation("Tanh"),
+        network.Linear(rng.normal(size=(8, 2)).astype(np.float32), np.zeros(2, np.float32)),
+    )
+    core = Core.from_layers("core.zip", fresh("dqn").spaces, "q", layers)
+    config = settings("smooth", "CartPole-v1", hidden=(8,), core=asdict(core_identity(core)))
+    return Session(config, "CartPole-v1", SpacesWithCore.of_core(core)).policy()
+
+
+def calibrated_dial() -> Policy:
+    rows = tuple(Row(price, dict.fromkeys(MEASURES, 0.1)) for price in (0.0, 1.0))
+    table = Calibration("price", "CartPole-v1", 5, 0, rows)
+    return fresh("dial-dqn", hidden=(8,)).replace(calibration=table)
+
+
+POLICIES: dict[str, Callable[[], Policy]] = {
+    "dqn": lambda: fresh("dqn", hidden=(8,)).with_hysteresis(0.1),
+    "nsac": lambda: fresh("nsac", hidden=(8,)),
+    "repeat": lambda: fresh("dqn-repeat", hidden=(8,)),
+    "dial": calibrated_dial,
+    "frozen": frozen_core,
+}
+
+
+def use_policy(path: Path) -> None:
+    """Load a policy and act with it."""
+    policy = Policy.load(path)
+    shape = policy.spaces.obs_shape
+    obs = OBS[:3] if shape == (4,) else np.zeros((1, *shape), policy.spaces.dtype)
+    _, state = policy.predict(obs)
+    policy.predict(obs, state, deterministic=True)
+    if policy.calibration is not None:
+        policy.with_budget(0.5)
+
+
+@CASES
+@pytest.mark.parametrize("name", POLICIES)
+def test_damaged_policies_are_refused_in_one_sentence(
+    name: str, cases: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "policy.safetensors"
+    POLICIES[name]().save(path)
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + size])
+    about = json.loads(header["__metadata__"]["policy_inertia"])
+
+    def one_case(rng: Generator) -> None:
+        part = rng.random()
+        if part < 0.2:
+            path.write_bytes(mutate_bytes(data, rng))
+        else:
+            new = dict(header)
+            if part < 0.8:
+                text = mutate_json(about, rng)
+                new["__metadata__"] = {"policy_inertia": text}
+            else:
+                new = mutate_tree(header, rng)
+            raw = json_text(new).encode(errors="surrogatepass")
+            path.write_bytes(struct.pack("<Q", len(raw)) + raw + data[8 + size :])
+        use_policy(path)
+
+    counts = check_cases(one_case, cases)
+    assert counts["refused"] > cases / 3
+
+
+# Runs and studies --------------------------------------------------------------------------------
+
+
+def figures() -> dict[str, float | None]:
+    return dict.fromkeys(MEASURES, 0.25) | {"episodes": 4}
+
+
+@pytest.fixture
+def study_folder(tmp_path: Path) -> Path:
+    """A study's folder whose runs were never trained: their files hold invented figures."""
+    study, out = study_from_dict(TINY, "tiny"), tmp_path / "s"
+    folder = StudyFolder(out, study, "policy-inertia study tiny.toml")
+    folder.write_failures([])
+    folder.close()
+    levels = {"0.05": {"sampled": figures(), "greedy": figures()}}
+    budgets = {"0.3": {**levels["0.05"], "calibrated_return": 0.5}, "0.2": {"unreachable": "no"}}
+    curve: dict[str, list[float | None]] = {"step": [0, 1_600], "eval/return": [0.5, None]}
+    for run in study.runs(out):
+        config = json.loads(json.dumps(run.config.to_dict()))
+        result = RunResult(1_600, figures(), figures(), figures())
+        restore(Record(config, {"x": "1"}, None, result, curve, levels, budgets), run.path)
+    return out
+
+
+def analyse(folder: Path) -> None:
+    """Read a study and make its tables."""
+    results = collect(folder)
+    to_csv(tabulate(results))
+    write_records(folder / "records.csv", budget_records(results))
+
+
+@CASES
+@pytest.mark.parametrize(
+    "name", ["study.json", "failed.json", "run.json", "result.json", "hysteresis.json",
+             "budgets.json", "metrics.jsonl"],
+)  # fmt: skip
+def test_damaged_files_of_a_study_are_refused_in_one_sentence(
+    name: str, cases: int, study_folder: Path
+) -> None:
+    analyse(study_folder)
+    path = next(study_folder.rglob(name))
+    tree = json.loads(path.read_text()) if name.endswith("json") else None
+    check_file(path, path.read_bytes(), lambda _: analyse(study_folder), cases // 2, tree)
+
+
+@CASES
+def test_damaged_records_are_refused_in_one_sentence(
+    cases: int, study_folder: Path, tmp_path: Path
+) -> None:
+    path = write_record(next(study_folder.rglob("run.json")).parent, tmp_path / "record.json")
+
+    def use(file: Path) -> None:
+        restore(read_record(file), tmp_path / "restored")
+
+    use(path)
+    check_file(path, path.read_bytes(), use, cases, json.loads(path.read_text()))
+
+
+@CASES
+def test_damaged_csv_records_are_refused_in_one_sentence(
+    cases: int, study_folder: Path, tmp_path: Path
+) -> None:
+    analyse(study_folder)
+    data = (study_folder / "records.csv").read_bytes()
+    check_cases(lambda rng: read_bytes(tmp_path / "r.csv", mutate_bytes(data, rng)), cases)
+
+
+def read_bytes(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    read_records(path)
+
+
+@CASES
+def test_damaged_records_of_the_plug_in_are_refused_in_one_sentence(
+    cases: int, tmp_path: Path
+) -> None:
+    policies = {name: figures() for name in ("core", "hysteresis", "controller")}
+    tree = {"format": 1, "seed": 0, "policies": policies}
+    path = tmp_path / "seed-0.json"
+    check_file(
+        path,
+        json.dumps(tree).encode(),
+        lambda _: estimate_policies(read_plug_in(tmp_path, [0])),
+        cases,
+        tree,
+    )
+
+
+@CASES
+def test_damaged_settings_of_a_run_are_refused_in_one_sentence(cases: int) -> None:
+    tree = json.loads(json.dumps(settings("dial-dqn", "CartPole-v1").to_dict()))
+    check_cases(lambda rng: RunConfig.from_dict(mutate_tree(tree, rng)), cases)
+
+
+# TOML --------------------------------------------------------------------------------------------
+
+TOML = """
+name = "s"
+seeds = 2
+steps = 1_600
+hysteresis = [0.05]
+settings = {checkpoint_seconds = 0}
+[methods.dqn]
+method = "dqn"
+[tasks."Two-Way"]
+env = "policy_inertia/TwoWay-v0"
+env_kwargs = {config = {scenario = "simple"}}
+[[experiments]]
+name = "e"
+"""
+
+
+@CASES
+def test_damaged_toml_is_refused_in_one_sentence(cases: int, tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+
+    def read(file: Path) -> None:
+        load_study(file).runs(tmp_path)
+
+    check_file(path, TOML.encode(), read, cases)
+    experiment = {"name": "e", "methods": ["dqn"], "tasks": ["Two-Way"], "hysteresis": [0.1]}
+    tree = {**TINY, "experiments": [experiment]}
+    check_cases(lambda rng: study_from_dict(mutate_table(tree, rng), "s").runs(tmp_path), cases)
+
+
+def mutate_table(tree: Any, rng: Generator) -> dict[str, Any]:
+    """A mutated study; the parser of TOML always gives a table."""
+    values = mutate_tree(tree, rng)
+    return values if isinstance(values, dict) else {}
