@@ -71,7 +71,7 @@ class LineDescription:
     core_budgets: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        RunConfig.from_dict({**self.config, "seed": 0})  # raises for a bad setting
+        _complete(self.config)  # raises for a bad setting
         for seed, place in self.runs.items():
             if not seed.isdecimal() or Path(place).is_absolute() or ".." in Path(place).parts:
                 raise InputError(
@@ -240,7 +240,7 @@ def read_description(path: Path) -> StudyDescription:
 
 
 def _read_line(path: Path, line: LineDescription) -> LineResults:
-    config = line.config
+    config = _complete(line.config)
     runs = {
         int(seed): path / place
         for seed, place in line.runs.items()
@@ -261,9 +261,16 @@ def _read_line(path: Path, line: LineDescription) -> LineResults:
     )
 
 
+def _complete(config: dict[str, Any]) -> dict[str, Any]:
+    """A line's settings, with the defaults of those that the file does not have."""
+    values = RunConfig.from_dict({**config, "seed": 0}).to_dict()
+    del values["seed"]
+    return values
+
+
 def _read_levels(line: LineDescription, folders: list[Path], name: str) -> results.Levels:
     """Return an extra's figures at every level that all seeds have."""
-    runs = [read_extra(folder, line.config["steps"], name) for folder in folders]
+    runs = [read_extra(folder, _complete(line.config)["steps"], name) for folder in folders]
     return {
         level: [levels[repr(level)] for levels in runs]
         for level in getattr(line, name)
