@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from policy_inertia.errors import InputError, nearest, refuse_huber, refuse_outside
+from policy_inertia.errors import LONGEST, InputError, nearest, refuse_huber, refuse_outside
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_or_all() -> None:
@@ -34,3 +34,8 @@ def test_a_huber_threshold_of_0_is_refused() -> None:
     refuse_huber(0.1)
     with pytest.raises(InputError, match="huber is 0: give a threshold above 0"):
         refuse_huber(0)
+
+
+def test_a_message_is_one_line_of_bounded_length() -> None:
+    assert str(InputError("a  b\n c")) == "a  b c"
+    assert len(str(InputError("x" * 10_000))) == LONGEST + 3

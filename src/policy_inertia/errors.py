@@ -5,12 +5,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+LONGEST = 1_000
+"""Characters of a message; what a file holds may be in it."""
+
 
 class InputError(ValueError):
     """An input that cannot be used.
 
-    The message is one sentence: what was given, what is expected and what to do.
+    The message is one sentence: what was given, what is expected and what to do. It is one line,
+    and cut if it is longer than `LONGEST`.
     """
+
+    def __init__(self, message: object) -> None:
+        text = " ".join(line.strip() for line in str(message).splitlines())
+        super().__init__(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
