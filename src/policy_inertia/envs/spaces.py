@@ -80,9 +80,9 @@ class Spaces:
 
     def __post_init__(self) -> None:
         sizes = self.obs_shape if self.n_states is None else (self.n_states,)
-        if min(sizes, default=1) < 0 or math.prod(sizes) > MOST_NUMBERS:
+        if min(sizes, default=1) < 1 or math.prod(sizes) > MOST_NUMBERS:
             raise InputError(
-                f"observations of shape {list(sizes)[:8]}: expected at most {MOST_NUMBERS} numbers"
+                f"observations of shape {list(sizes)[:8]}: expected 1 to {MOST_NUMBERS} numbers"
             )
         if self.pixels and not _are_pixels(self.obs_shape, np.uint8):
             raise InputError(
