@@ -136,7 +136,7 @@ def test_files_of_another_env_or_without_a_graph_are_refused(tmp_path: Path) -> 
     with pytest.raises(InputError, match=r"takes observations of shape \(4,\) .* \(6,\)"):
         load_core(path, "Acrobot-v1")
     (tmp_path / "bad.onnx").write_bytes(b"hello")
-    with pytest.raises(InputError, match="cannot load"):
+    with pytest.raises(InputError, match="cannot be read as an ONNX network"):
         load_core(tmp_path / "bad.onnx", "CartPole-v1")
 
 

@@ -256,7 +256,7 @@ def test_files_that_are_no_zip_of_stable_baselines_are_refused(
         archive.writestr("readme.txt", "hello")
     with pytest.raises(InputError, match="not one of Stable-Baselines3"):
         load_core(tmp_path / "other.zip", "CartPole-v1")
-    with pytest.raises(InputError, match="no table"):
+    with pytest.raises(InputError, match=r"holds .* which is a JSON object"):
         load_core(with_data(path, tmp_path / "empty.zip", []), "CartPole-v1")
     with pytest.raises(InputError, match=r"env of DQN-CartPole-v1\.zip is not known"):
         load_core(path)

@@ -65,7 +65,7 @@ class Smooth(Command):
     temperature: Annotated[DisallowNone[float | None], default_is("as the policy does")] = None
     """Sample from softmax(Q / T), or sharpen probabilities; 0 is greedy."""
     trust: bool = False
-    """Run the pickled code in a zip of Stable-Baselines3. For your own files only."""
+    """Run the pickled code in an SB3 zip, and any ONNX file. For your own files only."""
     set: Assignments = ()
     """Further settings of the run, such as envs=16 hidden=[128,128]."""
 

@@ -7,7 +7,6 @@ only the parsing in it, so that a mistake in our own code elsewhere is seen.
 from __future__ import annotations
 
 import io
-import json
 import math
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -102,18 +101,6 @@ def read_members(
         with archive.open(info) as file:
             members[name] = file.read(info.file_size)
     return members
-
-
-def parse_json(data: bytes) -> Any:
-    """The value of a JSON text; call it inside `parsing`.
-
-    Raises:
-        ValueError: It is no JSON, or nested too deeply.
-    """
-    try:
-        return json.loads(data)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
 
 
 def parse_npy(data: bytes) -> np.ndarray:

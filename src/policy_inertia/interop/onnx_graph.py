@@ -21,10 +21,10 @@ def import_onnx() -> Any:
     try:
         import onnx
         import onnx.numpy_helper
+        import onnx.reference
+        import onnx.shape_inference
     except ImportError:
-        raise InputError(
-            "writing an ONNX file needs onnx: pip install policy-inertia[onnx]"
-        ) from None
+        raise InputError("an ONNX file needs onnx: pip install policy-inertia[onnx]") from None
     return onnx
 
 

@@ -1,20 +1,30 @@
-"""ONNX files as cores: one input, the observation, and one output that is used."""
+"""ONNX files as cores: one input, the observation, and one output that is used.
+
+A file is checked before anything of it is run: what it holds (`onnx_file`), and what a run costs
+(`onnx_limits`). With `trust=True` it is given to onnxruntime as it is.
+"""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError, nearest
+from policy_inertia.interop.foreign_files import shown
+from policy_inertia.interop.onnx_file import OnnxFile
+from policy_inertia.interop.onnx_limits import RunLimits
 from policy_inertia.interop.vec_normalize import after_statistics, read_statistics
 from policy_inertia.policies import probing
 from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
+from policy_inertia.storage import regular_file
 
 OUTPUT_NAMES: dict[
     probing.OutputKind, tuple[str, ...]
@@ -33,6 +43,16 @@ DTYPES = {
     "tensor(int32)": np.int32,
 }
 Feed = Callable[[np.ndarray], list[dict[str, np.ndarray]]]
+"""From a batch of observations to the inputs of one or more runs of a file."""
+
+
+class Input(NamedTuple):
+    """The input of a file."""
+
+    name: str
+    dtype: Any
+    shape: tuple[int, ...]
+    """Its axes; 0 where the file takes any size."""
 
 
 def is_onnx_file(source: Any) -> bool:
@@ -45,7 +65,7 @@ def load_onnx(path: Path, env: Any, options: CoreOptions) -> Core:
     statistics = read_statistics(options.normalise, spaces)
     # normalised observations may lie outside the bounds of the env's space
     seen = space if statistics is None else probing.gym_space(spaces)
-    kind, function = _read_file(path, seen, spaces, options.output, options.output_name)
+    kind, function = _read_file(path, seen, spaces, options)
     function = after_statistics(function, statistics)
     name = options.name or source_name(path)
     return Core(name, spaces, kind, function, options.temperature, space=space)
@@ -71,7 +91,7 @@ def session(path: Path, data: bytes | None = None) -> Any:
     try:
         return onnxruntime.InferenceSession(data or str(path), options, ["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no common base class
-        reason = str(error).split("\n")[0].rpartition(" : ")[2]
+        reason = shown(str(error).split("\n")[0].rpartition(" : ")[2])
         raise InputError(
             f"onnxruntime {onnxruntime.__version__} cannot load {path} ({reason}): export it "
             "again, with an opset that this version knows, such as 17"
@@ -79,48 +99,89 @@ def session(path: Path, data: bytes | None = None) -> Any:
 
 
 def _read_file(
-    path: Path,
-    space: gym.Space[Any],
-    spaces: Spaces,
-    output: probing.OutputKind | None,
-    output_name: str | None,
+    path: Path, space: gym.Space[Any], spaces: Spaces, options: CoreOptions
 ) -> tuple[probing.OutputKind, probing.OutputFunction]:
     """What the file returns, given or inferred, and a function that runs it."""
-    run = session(path)
-    inputs = run.get_inputs()
-    if "policy_inertia" in run.get_modelmeta().custom_metadata_map:
+    obs = probing.example_observations(space, 8)
+    run, feed = (_trusted if options.trust else _checked)(path, obs, spaces)
+
+    def outputs(names: list[str]) -> Callable[[np.ndarray], list[np.ndarray]]:
+        def function(obs: np.ndarray) -> list[np.ndarray]:
+            with _running(path, spaces):
+                pieces = [run.run(names, piece) for piece in feed(obs)]
+                return [np.concatenate(values) for values in zip(*pieces, strict=True)]
+
+        return function
+
+    names = [o.name for o in run.get_outputs()]
+    values = dict(zip(names, outputs(names)(obs), strict=True))
+    chosen, kind = _choose_output(path, values, spaces, options.output, options.output_name)
+    probing.check_output(values[chosen], kind, len(obs), spaces, path.name)
+    function = outputs([chosen])
+    return kind, lambda obs: function(obs)[0]
+
+
+def _checked(path: Path, obs: np.ndarray, spaces: Spaces) -> tuple[Any, Feed]:
+    """A session for a file, and a feed that checks the cost of each new size of a batch."""
+    file = OnnxFile(path)
+    _refuse_exported(path, [p.key for p in file.model.metadata_props])
+    node = _only_input(path, file.inputs)
+    tensor = node.type.tensor_type
+    if tensor.elem_type not in file.types:
+        raise InputError(f"{path} takes other things than numbers as its input")
+    shape = tuple(d.dim_value for d in tensor.shape.dim)
+    feed = _feed(path, Input(node.name, file.dtype(tensor.elem_type), shape), spaces)
+    limits = RunLimits(file)
+
+    def checked_feed(obs: np.ndarray) -> list[dict[str, np.ndarray]]:
+        pieces = feed(obs)
+        limits.check(pieces[0][node.name].shape)
+        return pieces
+
+    checked_feed(obs)  # before the session, which computes what is constant in the graph
+    return session(path, file.data()), checked_feed
+
+
+def _trusted(path: Path, obs: np.ndarray, spaces: Spaces) -> tuple[Any, Feed]:
+    """A session for a file as it is, with any operators and files beside it."""
+    run = session(regular_file(path))
+    _refuse_exported(path, run.get_modelmeta().custom_metadata_map)
+    node = _only_input(path, run.get_inputs())
+    if node.type not in DTYPES:
+        raise InputError(f"{path} takes {node.type} as its input: expected numbers")
+    shape = tuple(d if isinstance(d, int) else 0 for d in node.shape)
+    return run, _feed(path, Input(node.name, DTYPES[node.type], shape), spaces)
+
+
+def _refuse_exported(path: Path, metadata: Collection[str]) -> None:
+    if "policy_inertia" in metadata:
         raise InputError(
             f"{path} is a whole policy that policy-inertia exported, with a previous action as its "
             "memory: give the run folder or the model that it was made of"
         )
+
+
+def _only_input(path: Path, inputs: list[Any]) -> Any:
     if len(inputs) != 1:
-        listed = ", ".join(i.name for i in inputs)
+        listed = ", ".join(shown(i.name, 40) for i in inputs[:10]) or "nothing"
         raise InputError(
             f"{path} has the inputs {listed}: a core has no memory and takes only the observation"
         )
-    feed = _feed(path, inputs[0], spaces)
+    return inputs[0]
 
-    def outputs(names: list[str]) -> Callable[[np.ndarray], list[np.ndarray]]:
-        return lambda obs: [
-            np.concatenate(pieces)
-            for pieces in zip(*(run.run(names, piece) for piece in feed(obs)), strict=True)
-        ]
 
-    obs = probing.example_observations(space, 8)
-    names = [o.name for o in run.get_outputs()]
+@contextmanager
+def _running(path: Path, spaces: Spaces) -> Iterator[None]:
+    """Turn every error of the runtime into one sentence."""
     try:
-        values = dict(zip(names, outputs(names)(obs), strict=True))
+        yield
     except InputError:
         raise
-    except Exception as error:
+    except Exception as error:  # onnxruntime's errors have no common base class
         raise InputError(
-            f"{path} does not run on observations of shape {spaces.obs_shape} "
-            f"({str(error).splitlines()[0]}): give the env that it was made for"
+            f"{path} does not run on observations of shape {spaces.obs_shape} ({shown(error)}): "
+            "give the env that it was made for"
         ) from error
-    chosen, kind = _choose_output(path, values, spaces, output, output_name)
-    probing.check_output(values[chosen], kind, len(obs), spaces, path.name)
-    function = outputs([chosen])
-    return kind, lambda obs: function(obs)[0]
 
 
 def _choose_output(
@@ -159,42 +220,39 @@ def _fits(values: np.ndarray, kind: probing.OutputKind, spaces: Spaces) -> bool:
 
 
 def _question(path: Path, values: dict[str, np.ndarray], question: str) -> str:
-    listed = ", ".join(f"{n} {v.dtype}{list(v.shape[1:])}" for n, v in values.items())
+    names = list(values)[:10]
+    listed = ", ".join(
+        f"{shown(n, 40)} {values[n].dtype}{list(values[n].shape[1:])}" for n in names
+    )
     return (
         f"{path} has the outputs {listed}: {question}? Give output_name=... and output='action', "
         "'logits', 'probabilities' or 'q'"
     )
 
 
-def _feed(path: Path, node: Any, spaces: Spaces) -> Feed:
+def _feed(path: Path, given: Input, spaces: Spaces) -> Feed:
     """A function from a batch of observations to the inputs of one or more runs of the file.
 
     It converts the batch to the file's type and shape, and cuts it into batches of the size that
     the file takes.
     """
-    if node.type not in DTYPES:
-        raise InputError(f"{path} takes {node.type} as its input: expected numbers")
-    dtype = DTYPES[node.type]
-    shape = node.shape
-    fixed = [d if isinstance(d, int) and d > 0 else 0 for d in shape]  # 0: any size
-    expected = fixed[1:]
-    if 0 in expected or not shape:
+    size, *expected = given.shape or (0,)
+    if 0 in expected or not given.shape:
         expected = list(spaces.obs_shape)
-    if int(np.prod(expected)) != int(np.prod(spaces.obs_shape)):
+    if min(expected, default=1) < 0 or math.prod(expected) != math.prod(spaces.obs_shape):
         raise InputError(
             f"{path} takes observations of shape {tuple(expected)} and the env gives "
             f"{spaces.obs_shape}: give the env that it was made for"
         )
-    size = fixed[0] if fixed else 0
 
     def feed(obs: np.ndarray) -> list[dict[str, np.ndarray]]:
-        batch = np.ascontiguousarray(obs, dtype).reshape(len(obs), *expected)
-        if not size:
-            return [{node.name: batch}]
+        batch = np.ascontiguousarray(obs, given.dtype).reshape(len(obs), *expected)
+        if size <= 0:
+            return [{given.name: batch}]
         if len(batch) % size:
             raise InputError(
                 f"{path} takes {size} observations at a time: export it with a dynamic batch"
             )
-        return [{node.name: batch[i : i + size]} for i in range(0, len(batch), size)]
+        return [{given.name: batch[i : i + size]} for i in range(0, len(batch), size)]
 
     return feed

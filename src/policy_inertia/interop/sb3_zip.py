@@ -20,7 +20,6 @@ import numpy as np
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.interop.foreign_files import (
-    parse_json,
     parsing,
     read_members,
     refuse_not_finite,
@@ -38,6 +37,7 @@ from policy_inertia.interop.torch_weights import parse_weights
 from policy_inertia.interop.vec_normalize import read_statistics
 from policy_inertia.networks.layers import Rescale, run
 from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
+from policy_inertia.schema import parse_object
 
 DATA_LIMIT = 16 * 2**20
 """Bytes of the member `data`, the model's settings as JSON."""
@@ -129,7 +129,7 @@ def _open_zip(path: Path) -> tuple[Weights, dict[str, Any]]:
                 f"{path} is a zip, but not one of Stable-Baselines3: it holds no policy.pth "
                 "and data, so save the model with model.save (SBX: give the live model)"
             )
-        data = parse_json(read_members(archive, ["data"], size, DATA_LIMIT)["data"])
+        text = read_members(archive, ["data"], size, DATA_LIMIT)["data"]
         pth = read_members(archive, ["policy.pth"], size, WEIGHTS_LIMIT)["policy.pth"]
     advice = (
         "it is damaged, or holds more than weights and was not loaded, so get a file from somebody "
@@ -138,9 +138,7 @@ def _open_zip(path: Path) -> tuple[Weights, dict[str, Any]]:
     with parsing(path, "the weights of a policy", advice):
         weights = parse_weights(pth)
     refuse_not_finite(weights, path)
-    if not isinstance(data, dict):
-        raise InputError(f"{path} has data that is no table: save the model with model.save")
-    return weights, data
+    return weights, parse_object(text, path, "a zip of Stable-Baselines3 with a table `data`")
 
 
 def _network_facts(data: dict[str, Any]) -> NetworkFacts:

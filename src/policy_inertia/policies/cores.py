@@ -145,7 +145,9 @@ class Core:
                 f"the observations have shape {obs.shape}: {self.name} expects a batch of "
                 f"{expected}"
             )
-        return check_output(self._function(obs), self.kind, len(obs), self.spaces, self.name)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+            output = self._function(obs)
+        return check_output(output, self.kind, len(obs), self.spaces, self.name)
 
     def predict(
         self,
@@ -246,7 +248,8 @@ def load_core(
             greedy.
         normalise: Statistics of SB3's VecNormalize: the object, (mean, var), a .npz file with
             both, or its .pkl file. False ignores a live model's own.
-        trust: Allow an SB3 zip to run its pickled code. For your own files only.
+        trust: Allow an SB3 zip to run its pickled code, and an ONNX file to hold any operators, to
+            open files beside it and to cost what it costs. For your own files only.
         name: What messages call the core.
         env_kwargs: Arguments of the env.
 

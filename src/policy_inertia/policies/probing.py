@@ -91,10 +91,11 @@ def check_output(output: Any, kind: OutputKind, n: int, spaces: Spaces, name: st
             f"{name} gave shape {values.shape} for {n} observations: expected {kind} of shape "
             f"({n}, {spaces.discrete.n}), one for each action of this env"
         )
-    values = values.astype(np.float32)
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+        values = values.astype(np.float32) if values.dtype.kind in "biuf" else values
     _refuse_nan(values, name)
     if kind == "probabilities":
-        totals = values.sum(1)
+        totals = values.sum(1, dtype=np.float64)
         if (values < 0).any() or (abs(totals - 1) > 1e-3).any():
             worst = totals[abs(totals - 1).argmax()]
             raise InputError(
@@ -110,14 +111,18 @@ def _check_actions(values: np.ndarray, n: int, spaces: Spaces, name: str) -> np.
             f"{name} gave actions of shape {values.shape} for {n} observations: expected ({n},)"
         )
     _refuse_nan(values, name)
-    actions = spaces.actions.from_env(values.reshape(n).astype(np.int64))
-    if (actions < 0).any() or (actions >= spaces.discrete.n).any():
-        last = spaces.discrete.first + spaces.discrete.n - 1
+    first, last = spaces.discrete.first, spaces.discrete.first + spaces.discrete.n - 1
+    if (values < first).any() or (values > last).any():
         raise InputError(
             f"{name} gave an action from {values.min()} to {values.max()}: this env has "
-            f"{spaces.discrete.first} to {last}, so the action spaces differ"
+            f"{first} to {last}, so the action spaces differ"
         )
-    return actions
+    actions = values.reshape(n).astype(np.int64)
+    if (actions != values.reshape(n)).any():
+        raise InputError(
+            f"{name} gave actions that are no whole numbers: expected {first} to {last}"
+        )
+    return spaces.actions.from_env(actions)
 
 
 def infer_kind(values: np.ndarray, spaces: Spaces, name: str) -> OutputKind:
