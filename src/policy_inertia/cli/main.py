@@ -19,6 +19,7 @@ from policy_inertia.cli.evaluate import Evaluate
 from policy_inertia.cli.export import Export
 from policy_inertia.cli.methods import Methods
 from policy_inertia.cli.parity import Parity
+from policy_inertia.cli.planner import Planner
 from policy_inertia.cli.record import Record
 from policy_inertia.cli.report import Report
 from policy_inertia.cli.smooth import Smooth
@@ -43,6 +44,7 @@ COMMANDS: dict[str, type[Command]] = {
         Report,
         AtBudget,
         Record,
+        Planner,
         Theory,
         Export,
         Parity,
