@@ -16,7 +16,7 @@ from policy_inertia.cli.view import out, show_figures
 
 @dataclass(frozen=True)
 class Planner(Command):
-    """Search the best episodes of a Highway task with a planner that knows the future.
+    """Plan the best episodes of a task, knowing the future.
 
     The planner copies the simulator, so it sees what every vehicle will do: it is no rival of a
     policy. It is a beam search, which finds less than the optimum: the table is an estimate from
