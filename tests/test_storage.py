@@ -40,20 +40,6 @@ def test_arrays_of_other_settings_are_refused(
         storage.unflatten(TREE, arrays, "policy", Path("file"))
 
 
-def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "file"
-    storage.write_file(path, b"old")
-
-    def no_space(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", no_space)
-    with pytest.raises(InputError, match=r"cannot write .*file \(No space left on device\)"):
-        storage.write_file(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]
-
-
 def test_arrays_and_their_description_come_back(tmp_path: Path) -> None:
     path = tmp_path / "x.safetensors"
     storage.write_arrays(path, {"x": np.arange(6).reshape(2, 3).T}, {"kind": "policy"})
@@ -132,21 +118,6 @@ def test_other_json_files_are_refused(tmp_path: Path, text: str, message: str) -
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         storage.read_json(path, dict, "a run's description")
-
-
-def test_a_folder_in_use_or_with_other_files_is_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    with (
-        storage.claim(folder, "run.json", "run"),
-        pytest.raises(InputError, match="in use by another process"),
-    ):
-        storage.claim(folder, "run.json", "run")
-    storage.claim(folder, "run.json", "run").close()  # hidden files do not count
-    (folder / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="is not empty and holds no run"):
-        storage.claim(folder, "run.json", "run")
-    (folder / "run.json").write_text("{}")
-    storage.claim(folder, "run.json", "run").close()
 
 
 def test_numbers_without_a_json_form_become_none() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
-import os
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -17,6 +15,7 @@ import safetensors
 import safetensors.numpy
 
 from policy_inertia.errors import InputError
+from policy_inertia.files import write_file
 from policy_inertia.schema import parse_object, read_as
 from policy_inertia.types import Tree
 
@@ -117,72 +116,14 @@ def read_file(path: Path, limit: int) -> bytes:
     return data
 
 
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file atomically: after a kill, `path` holds all of the data or the old file.
-
-    Raises:
-        InputError: The file cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise cannot_write(path, error) from error
-
-
-def cannot_write(path: Path, error: OSError) -> InputError:
-    """The error for a file or folder that cannot be written."""
-    return InputError(
-        f"cannot write {path} ({error.strerror or error}): "
-        "free the disk or choose another place with --out"
-    )
-
-
-def claim(path: Path, about: str, kind: str) -> IO[str]:
-    """Create and lock the folder `path`, until the returned file is closed or the process ends.
-
-    Args:
-        path: The folder.
-        about: Name of the file that describes the folder. If it is missing, the folder must be
-            empty.
-        kind: What the folder holds, for error messages.
-
-    Returns:
-        The open lock file.
-
-    Raises:
-        InputError: The folder holds other files, is in use, or cannot be written.
-    """
-    described = (path / about).exists()
-    # hidden files are the lock, and files that a kill left half written
-    if not described and path.is_dir() and any(p.name[0] != "." for p in path.iterdir()):
-        raise InputError(
-            f"{path} is not empty and holds no {kind}: choose another --out, so that nothing in it "
-            "is overwritten"
-        )
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        lock = open(path / ".lock", "w")  # noqa: SIM115 - the caller closes it
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise InputError(
-            f"{path} is in use by another process: wait for it, or choose another --out"
-        ) from None
-    return lock
-
-
 def write_json(path: Path, value: Any) -> None:
     """Write a value as JSON, atomically."""
-    write_file(path, (json.dumps(value, indent=1) + "\n").encode())
+    write_file(path, encode_json(value))
+
+
+def encode_json(value: Any) -> bytes:
+    """The bytes of a JSON file."""
+    return (json.dumps(value, indent=1) + "\n").encode()
 
 
 def read_json(path: Path, schema: type[T], kind: str, format_number: int = FORMAT) -> T:
@@ -229,9 +170,14 @@ def refuse_format(path: Path, number: Any, expected: int = FORMAT) -> None:
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     """Write arrays as a safetensors file, with `about` as JSON in its header."""
+    write_file(path, encode_arrays(arrays, about))
+
+
+def encode_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> bytes:
+    """The bytes of a safetensors file with `about` as JSON in its header."""
     metadata = {"policy_inertia": json.dumps({"format": FORMAT, **about})}
     contiguous = {name: np.array(a, order="C") for name, a in arrays.items()}
-    write_file(path, safetensors.numpy.save(contiguous, metadata))
+    return bytes(safetensors.numpy.save(contiguous, metadata))
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -35,6 +35,9 @@ class Pairs:
     def is_null(self, actions: Any) -> Any:
         return (actions < 0).all(-1)
 
+    def contains(self, actions: Any) -> Any:
+        return ((actions >= 0) & (actions < self.n)).all(-1)
+
     def equal(self, a: Any, b: Any) -> Any:
         return (a == b).all(-1)
 

@@ -1,5 +1,7 @@
 """Short runs, and the files of a run that two equal runs share."""
 
+import hashlib
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -24,3 +26,25 @@ def resume(out: Path, **changes: Any) -> None:
 def contents(path: Path) -> dict[str, bytes]:
     """Read the files of a run that must be the same bit for bit."""
     return {name: (path / name).read_bytes() for name in REPRODUCIBLE}
+
+
+def flip_bit(path: Path) -> None:
+    """Change one bit in the middle of a file."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def newest(out: Path) -> Path:
+    """The folder of a run's newest checkpoint."""
+    return out / str(json.loads((out / "latest.json").read_text())["checkpoint"])
+
+
+def seal(checkpoint: Path) -> None:
+    """Write the checksums of a checkpoint that a test has changed, as a forger would."""
+    sums = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in checkpoint.iterdir()
+        if path.name != "checksums.json"
+    }
+    (checkpoint / "checksums.json").write_text(json.dumps({"format": 2, "sha256": sums}))

@@ -53,6 +53,9 @@ class Discrete:
     def is_null(self, actions: Array) -> Array:
         return actions < 0
 
+    def contains(self, actions: Array) -> Array:
+        return (actions >= 0) & (actions < self.n)
+
     def equal(self, a: Array, b: Array) -> Array:
         return a == b
 

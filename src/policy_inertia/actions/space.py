@@ -38,6 +38,9 @@ class ActionSpace(Protocol):
     def is_null(self, actions: Array) -> Array:
         """Which of the actions are null: `(n,)` booleans."""
 
+    def contains(self, actions: Array) -> Array:
+        """Which actions are in the set: `(n,)` booleans. The null action is not."""
+
     def equal(self, a: Array, b: Array) -> Array:
         """Which actions are the same: `(n,)` booleans. A null action equals only itself."""
 

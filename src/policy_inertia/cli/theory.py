@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import Quiet, Seed, default_is
 from policy_inertia.cli.progress import counting
 from policy_inertia.cli.view import complain, out
+from policy_inertia.files import make_folder, write_file
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,6 @@ class Theory(Command):
     quiet: Quiet = False
 
     def run(self) -> None:
-        from policy_inertia.storage import cannot_write
         from policy_inertia.tabular import EXAMPLES, run_survey
         from policy_inertia.tabular.theory_plots import draw_improvement, draw_tradeoff
         from policy_inertia.tabular.theory_tables import survey_tables, timing_table
@@ -55,17 +56,15 @@ class Theory(Command):
         if self.growth:
             out.print(timing_table(time_by_size()))
             return
-        try:
-            self.out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(self.out, error) from error
+        make_folder(self.out)
         examples = tuple(EXAMPLES) if self.examples is None else self.examples
         settings = (self.mdps, self.states, self.actions, self.gamma, self.seed, examples)
         with counting("checking", 1, self.quiet) as progress:
             survey = run_survey(*settings, progress=progress)
-        with open(self.out / "checks.txt", "w") as file:
-            for console in (out, Console(file=file, width=120)):
-                console.print(*survey_tables(survey), sep="\n")
+        text = io.StringIO()
+        for console in (out, Console(file=text, width=120)):
+            console.print(*survey_tables(survey), sep="\n")
+        write_file(self.out / "checks.txt", text.getvalue().encode())
         if survey.examples:
             draw_improvement(survey.examples, self.out / "improvement.png")
             draw_tradeoff(survey.examples, self.out / "tradeoff.png")

@@ -14,6 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from policy_inertia.drawing.palette import INK, text_colour
+from policy_inertia.files import write_file
 
 LONGEST = 24  # letters of a label
 SPOTS = (
@@ -68,7 +69,7 @@ def save(panels: Sequence[Panel], title: str, *paths: Path) -> None:
     """Draw panels side by side into one file per path; the ending says which kind."""
     kinds = [path.suffix.removeprefix(".") for path in paths]
     for path, data in zip(paths, render(panels, title, kinds, paths[0].stem), strict=True):
-        path.write_bytes(data)
+        write_file(path, data)
 
 
 def render(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -14,7 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 from policy_inertia.drawing.palette import COLOURS, INK
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.recording import RecordedStep, Recording
-from policy_inertia.storage import cannot_write
+from policy_inertia.files import make_folder, write_file, writing
 
 KINDS = (".gif", ".mp4")
 WINDOW = 60  # most steps that the strip of actions shows
@@ -68,25 +69,27 @@ def save(images: list[Image.Image], path: Path, speed: float = 10) -> None:
     check_path(path)
     if not speed > 0:
         raise InputError(f"speed is {speed}: show more than 0 steps a second")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        (_gif if path.suffix.lower() == ".gif" else _mp4)(images, path, speed)
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    make_folder(path.parent)
+    with writing(path):
+        data = (_gif if path.suffix.lower() == ".gif" else _mp4)(images, speed)
+    write_file(path, data)
 
 
-def _gif(images: list[Image.Image], path: Path, speed: float) -> None:
+def _gif(images: list[Image.Image], speed: float) -> bytes:
     # one palette for all images: the file is smaller, and the colours do not flicker
     palette = _mosaic(images).quantize(256)
     reduced = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    data = io.BytesIO()
     reduced[0].save(
-        path,
+        data,
+        "GIF",
         save_all=True,
         append_images=reduced[1:],
         duration=max(20, round(1000 / speed)),
         loop=0,
         optimize=False,
     )
+    return data.getvalue()
 
 
 def _mosaic(images: list[Image.Image]) -> Image.Image:
@@ -95,19 +98,22 @@ def _mosaic(images: list[Image.Image]) -> Image.Image:
     return Image.fromarray(np.concatenate([np.asarray(image) for image in sample]))
 
 
-def _mp4(images: list[Image.Image], path: Path, speed: float) -> None:
+def _mp4(images: list[Image.Image], speed: float) -> bytes:
     import imageio_ffmpeg
 
-    writer = imageio_ffmpeg.write_frames(
-        str(path), images[0].size, fps=speed, macro_block_size=2, output_params=["-bitexact"]
-    )
-    with warnings.catch_warnings():
-        # JAX warns about forks; this fork starts another program at once, so it is safe
-        warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
-        writer.send(None)
-    for image in images:
-        writer.send(np.ascontiguousarray(image))
-    writer.close()
+    with tempfile.TemporaryDirectory() as folder:  # FFmpeg opens its file itself
+        path = Path(folder, "video.mp4")
+        writer = imageio_ffmpeg.write_frames(
+            str(path), images[0].size, fps=speed, macro_block_size=2, output_params=["-bitexact"]
+        )
+        with warnings.catch_warnings():
+            # JAX warns about forks; this fork starts another program at once, so it is safe
+            warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+            writer.send(None)
+        for image in images:
+            writer.send(np.ascontiguousarray(image))
+        writer.close()
+        return path.read_bytes()
 
 
 def draw(recording: Recording) -> Iterator[Image.Image]:

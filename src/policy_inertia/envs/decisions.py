@@ -9,7 +9,7 @@ import numpy as np
 
 from policy_inertia.actions.discrete import split_choice
 from policy_inertia.actions.space import ActionSpace, select
-from policy_inertia.types import Transition
+from policy_inertia.types import Array, Transition
 
 
 class Decisions:
@@ -89,7 +89,27 @@ class Decisions:
         """Everything needed to continue, as named arrays."""
         return {k: v.copy() for k, v in vars(self).items() if isinstance(v, np.ndarray)}
 
+    def fits(self, state: dict[str, np.ndarray], env_actions: ActionSpace) -> bool:
+        """Return whether arrays of the right shapes and types hold possible values.
+
+        Args:
+            state: The arrays.
+            env_actions: The primitive actions.
+        """
+        remaining = state["remaining"]
+        rules: list[Array] = [(remaining >= 0) & (remaining <= max(self.repeats))]
+        for name, space in (
+            ("choice", self.actions),
+            ("prev_choice", self.actions),
+            ("prev_action", env_actions),
+        ):
+            null = space.is_null(state[name])
+            if name != "prev_choice":
+                null &= remaining == 0  # an action that is held exists
+            rules.append(space.contains(state[name]) | null)
+        return bool(np.all(rules))
+
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Return to a saved `state`."""
+        """Return to a saved `state` that `fits`."""
         for name, value in state.items():
             setattr(self, name, value.copy())

@@ -128,8 +128,23 @@ class Envs:
             "obs": self.obs.copy(),
         }
 
+    def fits(self, state: dict[str, np.ndarray]) -> bool:
+        """Return whether arrays have the shapes, types and values of a state of these envs."""
+        kind, own = self.spaces.actions, self.state()
+        actions, lengths, episode = state["actions"], state["lengths"], state["episode"]
+        same = all(
+            (state[name].dtype, state[name].shape) == (own[name].dtype, own[name].shape)
+            for name in ("episode", "lengths", "obs")
+        )
+        return (
+            same
+            and bool((episode >= 0).all() and (lengths >= 0).all())
+            and (actions.dtype, actions.shape) == (kind.dtype, (sum(lengths.tolist()), *kind.shape))
+            and bool(kind.contains(actions).all())
+        )
+
     def restore(self, state: dict[str, np.ndarray]) -> bool:
-        """Return to a saved `state` by taking each running episode's actions again.
+        """Return to a saved `state` that `fits`, by taking each running episode's actions again.
 
         The episodes have different lengths: the shorter ones start later, and all end together.
 

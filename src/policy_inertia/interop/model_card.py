@@ -14,10 +14,11 @@ from typing import Any
 from policy_inertia.envs.making import EnvLike, name_of
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
+from policy_inertia.files import make_folder, write_file
 from policy_inertia.interop.onnx_out import export
 from policy_inertia.metrics.measures import MEASURES, RETURN, select_measures
 from policy_inertia.policies.policy import Policy
-from policy_inertia.storage import cannot_write, finite, write_file, write_json
+from policy_inertia.storage import finite, write_json
 
 FIELD = "reinforcement-learning"  # the Hub's name of the field
 
@@ -72,10 +73,7 @@ def model_card(
         raise InputError("this policy does not say on which task it was trained: give env")
     kwargs = policy.env_kwargs if env is None else {}
     figures = evaluate(policy, task, episodes, seed, True, kwargs).summary()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(folder, error) from error
+    make_folder(folder)
     policy.save(folder / "policy.safetensors")
     files = [folder / "policy.safetensors"]
     if policy.repeats == (1,) and importlib.util.find_spec("onnx") is not None:

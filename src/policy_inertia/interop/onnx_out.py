@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.errors import InputError
+from policy_inertia.files import make_folder, write_file
 from policy_inertia.interop.description import PolicyDescription, describe
 from policy_inertia.interop.onnx_graph import IR_VERSION, OPSET, GraphBuilder
 from policy_inertia.interop.onnx_in import session
@@ -24,7 +25,7 @@ from policy_inertia.policies.cores import Core
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import example_observations, gym_space
-from policy_inertia.storage import FORMAT, write_file
+from policy_inertia.storage import FORMAT
 
 CHECKED = 1_000  # observations on which the file is compared; fewer for images
 TOLERANCE = 1e-4  # of probabilities and inertia, absolute
@@ -85,7 +86,7 @@ def export(policy: Policy | Core, path: str | os.PathLike[str]) -> Exported:
     data, nodes = serialise(description)
     checked = CHECKED if np.prod(policy.spaces.obs_shape) < 5_000 else CHECKED // 20
     difference, ties = compare(policy, description, path, data, checked)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_file(path, data)
     return Exported(path, nodes, checked, difference, ties)
 

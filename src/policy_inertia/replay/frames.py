@@ -18,11 +18,11 @@ from jax import numpy as jnp
 from policy_inertia import machine
 from policy_inertia.actions.space import ActionSpace
 from policy_inertia.errors import InputError
+from policy_inertia.files import make_folder, writing
 from policy_inertia.replay import frame_ring
 from policy_inertia.replay.frame_ring import ADDED, COMPLETE, WRITTEN, Ring
 from policy_inertia.replay.interface import Stored, foreign_state
 from policy_inertia.replay.transitions import unpack_actions
-from policy_inertia.storage import cannot_write
 from policy_inertia.types import Array, Transition
 
 Image = tuple[int, int, int]
@@ -97,13 +97,10 @@ def refuse_too_large(
 
 def _mapped(folder: Path, shape: tuple[int, ...]) -> np.ndarray:
     """Bytes in a file without a name, which disappears with the process."""
-    try:
-        with tempfile.TemporaryFile(dir=folder) as file:
-            # reserved now: a disk that fills up later would kill the process without a message
-            os.posix_fallocate(file.fileno(), 0, math.prod(shape))
-            return np.asarray(np.memmap(file, np.uint8, "r+", shape=shape))
-    except OSError as error:
-        raise cannot_write(folder, error) from error
+    with writing(folder), tempfile.TemporaryFile(dir=folder) as file:
+        # reserved now: a disk that fills up later would kill the process without a message
+        os.posix_fallocate(file.fileno(), 0, math.prod(shape))
+        return np.asarray(np.memmap(file, np.uint8, "r+", shape=shape))
 
 
 class FrameReplay:
@@ -128,10 +125,7 @@ class FrameReplay:
                 "least 1, of images (frames, height, width)"
             )
         if memory_map is not None:
-            try:
-                memory_map.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise cannot_write(memory_map, error) from error
+            make_folder(memory_map)
         refuse_too_large(capacity, image, actions, memory_map)
         self.capacity, self.image, self.actions = capacity, image, actions
         self._fields = _fields(actions)

@@ -25,6 +25,7 @@ from policy_inertia.envs.making import EnvLike, name_of
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
+from policy_inertia.files import claim
 from policy_inertia.machine import free_memory
 from policy_inertia.metrics.calibration_table import check_budget
 from policy_inertia.metrics.measures import OSCILLATION
@@ -36,7 +37,7 @@ from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identi
 from policy_inertia.run_settings import RunConfig, settings
 from policy_inertia.seeds import Stream, stream_seed
 from policy_inertia.smoothing.verdict import Candidate, Verdict, comparison_table, decide
-from policy_inertia.storage import FORMAT, claim, write_json
+from policy_inertia.storage import FORMAT, write_json
 from policy_inertia.training.loop import Progress, default_folder, run
 
 """Stream of episode seeds; training, evaluation and calibration use other streams."""

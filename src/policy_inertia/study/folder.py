@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from policy_inertia.errors import InputError
+from policy_inertia.files import claim
 from policy_inertia.machine import versions
 from policy_inertia.metrics.calibration_table import Calibration
 from policy_inertia.metrics.measures import Figures, refuse_incomplete
 from policy_inertia.run_settings import RunConfig
 from policy_inertia.schema import read_as
-from policy_inertia.storage import FORMAT, claim, read_json, write_json
+from policy_inertia.storage import FORMAT, read_json, write_json
 from policy_inertia.study import results
 from policy_inertia.study.plan import EXTRAS, Experiment, Run, Study
 from policy_inertia.study.results import ExperimentResults, LineResults, Results

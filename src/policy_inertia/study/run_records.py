@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from policy_inertia.errors import InputError
-from policy_inertia.storage import FORMAT, cannot_write, read_json, write_file, write_json
+from policy_inertia.files import make_folder, write_file
+from policy_inertia.storage import FORMAT, read_json, write_json
 from policy_inertia.study.folder import (
     Levels,
     RunResult,
@@ -108,10 +109,7 @@ def write_record(run: Path, file: Path) -> Path:
         if levels := read_extra(run, result.step, name):
             record[name] = levels
     record["curve"] = _columns(read_metrics(run))
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(file, error) from error
+    make_folder(file.parent)
     write_file(file, (_text(record) + "\n").encode())
     return file
 
@@ -135,10 +133,7 @@ def restore(record: Record, run: Path) -> None:
         record: the record.
         run: the run's folder.
     """
-    try:
-        run.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(run, error) from error
+    make_folder(run)
     about = RunDescription(record.config, record.versions, record.commit)
     write_json(run / "run.json", {"format": FORMAT, **asdict(about)})
     write_file(run / METRICS, "".join(json.dumps(x) + "\n" for x in _rows(record)).encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from policy_inertia.drawing.palette import COLOURS
+from policy_inertia.files import write_file
 from policy_inertia.tabular.example_results import ExampleResult
 from policy_inertia.tabular.iteration import whole_rounds
 
@@ -62,4 +64,6 @@ def _panels(n: int) -> tuple[Figure, Any]:
 
 def _save(fig: Figure, path: Path, title: str) -> None:
     fig.suptitle(title, fontsize=10)
-    fig.savefig(path, dpi=110)
+    data = io.BytesIO()
+    fig.savefig(data, format=path.suffix.removeprefix("."), dpi=110)
+    write_file(path, data.getvalue())

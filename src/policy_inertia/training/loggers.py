@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
+import socket
+import struct
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from tensorboardX import SummaryWriter
+from tensorboardX.proto.event_pb2 import Event, SessionLog
+from tensorboardX.record_writer import masked_crc32c
+from tensorboardX.summary import scalar
 
-from policy_inertia.storage import cannot_write, finite
+from policy_inertia.files import append, refuse_link, write_file, write_new, writing
+from policy_inertia.schema import parse_object, read_as
+from policy_inertia.storage import finite, read_file
 
 METRICS = "metrics.jsonl"
+LARGEST = 2**28
+"""Most bytes of a `metrics.jsonl` that is read: some 300,000 evaluations."""
+EVENTS = "events.out.tfevents."
+"""How the names of TensorBoard's files begin; ten digits of seconds follow."""
 
 
 class Logger(Protocol):
@@ -36,29 +49,34 @@ class JsonLines:
     It has no clock in it, so two runs of one seed write the same bytes.
     """
 
-    def __init__(self, run: Path, size: int = 0) -> None:
-        """Open the log and cut it to its first `size` bytes: what a checkpoint knows of it."""
+    def __init__(
+        self, run: Path, size: int = 0, warn: Callable[[str], None] = warnings.warn
+    ) -> None:
+        """Open the log and cut it to its first `size` bytes: what a checkpoint knows of it.
+
+        If the file is shorter, its whole lines stay, and `warn` gets a sentence.
+        """
         self.path = run / METRICS
-        try:
-            with open(self.path, "ab") as file:
-                file.truncate(size)
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
+        refuse_link(self.path)
+        known = size > 0 and self.path.exists()
+        lines = read_file(self.path, LARGEST)[:size] if known else b""
+        if len(lines) < size:
+            warn(
+                f"{self.path} has {len(lines)} of the {size} bytes that the checkpoint knows: the "
+                "run goes on, but the lines that are gone stay gone"
+            )
+            lines = lines[: lines.rfind(b"\n") + 1]
+        write_file(self.path, lines)  # a new file: what others may have put there is not written
 
     @property
     def size(self) -> int:
         """Bytes written so far."""
-        return self.path.stat().st_size
+        with writing(self.path):
+            return self.path.stat().st_size
 
     def log(self, step: int, figures: dict[str, Any], speed: float) -> None:
         record = {"step": step, **{name: finite(value) for name, value in figures.items()}}
-        try:
-            with open(self.path, "a") as file:
-                file.write(json.dumps(record) + "\n")
-                file.flush()
-                os.fsync(file.fileno())  # the next checkpoint relies on this line
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
+        append(self.path, (json.dumps(record) + "\n").encode())  # the next checkpoint relies on it
 
     def close(self) -> None:
         pass
@@ -77,29 +95,76 @@ SB3_TAGS = {
 
 
 class TensorBoard:
-    """The same figures for TensorBoard, under Stable-Baselines3's tags, and the speed."""
+    """The same figures for TensorBoard, under Stable-Baselines3's tags, and the speed.
+
+    tensorboardX's own writer writes from a thread, where errors are lost. Here the records are
+    written at once, so that a full disk ends the run in one sentence.
+    """
 
     def __init__(self, run: Path, resumed_at: int | None = None) -> None:
         """Open the log; `resumed_at` hides what was logged after that step."""
-        try:
-            self._writer = SummaryWriter(str(run), purge_step=resumed_at, write_to_disk=True)
-        except OSError as error:
-            raise cannot_write(run, error) from error
+        events = [Event(file_version="brain.Event:2")]
+        if resumed_at is not None:  # TensorBoard drops the events from this step on
+            start = SessionLog(status=SessionLog.START)
+            events.append(Event(step=resumed_at + 1, session_log=start))
+        data = b"".join(map(_record, events))
+        # TensorBoard reads a run's files in the order of their names: the last must be the newest
+        seconds = max([int(time.time()), *(s + 1 for s in _seconds(run))])
+        self.path = run / f"{EVENTS}{seconds:010d}.{socket.gethostname()}"
+        write_new(self.path, [data])
 
     def log(self, step: int, figures: dict[str, Any], speed: float) -> None:
         times = {"time/total_timesteps": step, "time/fps": speed}
-        for name, value in (figures | times).items():
-            if finite(value) is not None:
-                self._writer.add_scalar(SB3_TAGS.get(name, name), value, step)
-        self._writer.flush()
+        values = {k: v for k, v in (figures | times).items() if finite(v) is not None}
+        events = (
+            Event(step=step, summary=scalar(SB3_TAGS.get(name, name), value))
+            for name, value in values.items()
+        )
+        append(self.path, b"".join(map(_record, events)))
 
     def close(self) -> None:
-        self._writer.close()
+        pass
+
+
+def _record(event: Any) -> bytes:
+    """An event of now as a record of TensorBoard's files: length, data, and a checksum of each."""
+    event.wall_time = time.time()
+    data = event.SerializeToString()
+    length = struct.pack("<Q", len(data))
+    return b"".join((length, _checksum(length), data, _checksum(data)))
+
+
+def _checksum(data: bytes) -> bytes:
+    return struct.pack("<I", masked_crc32c(data))
+
+
+def _seconds(run: Path) -> list[int]:
+    """When the event files of a run were begun."""
+    names = (path.name.removeprefix(EVENTS)[:10] for path in run.glob(f"{EVENTS}*"))
+    return [int(name) for name in names if name.isdecimal()]
 
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:
-    """Read the records of a run so far; a line that is still being written is left out."""
+    """Read the records of a run so far; a line that is still being written is left out.
+
+    Raises:
+        InputError: The file cannot be read, or a line is damaged; the sentence has its number.
+    """
     path = run / METRICS
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
+    lines = read_file(path, LARGEST).split(b"\n")[:-1]
+    return [_read_line(line, f"{path}, line {i}") for i, line in enumerate(lines, 1)]
+
+
+def _read_line(line: bytes, where: str) -> dict[str, Any]:
+    record = parse_object(line, where, "the figures of an evaluation")
+    read_as(_Step, {"step": record.get("step")}, where)
+    return read_as(dict[str, float | None], record, where)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The one key that every line of `metrics.jsonl` has."""
+
+    step: int

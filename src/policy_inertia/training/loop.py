@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,12 @@ from policy_inertia.evaluation.evaluate import evaluate, sampled_and_greedy
 from policy_inertia.metrics.measures import select_measures
 from policy_inertia.policies.policy import Policy
 from policy_inertia.run_settings import RunConfig, settings
+from policy_inertia.schema import read_as
 from policy_inertia.seeds import Stream, stream_seed
 from policy_inertia.storage import FORMAT, finite, write_json
 from policy_inertia.training.loggers import JsonLines, Logger, TensorBoard
 from policy_inertia.training.run_folder import RunFolder
+from policy_inertia.training.saved_state import RunState
 from policy_inertia.training.session import Session
 
 DIAL_SHARES = (0.0, 0.1, 1.0)
@@ -115,7 +119,7 @@ class Run:
         self.best, self.next_eval = -np.inf, 0
         size = self._restore(env, warn)
         self.resumed = size is not None
-        self.metrics = JsonLines(folder.path, size or 0)
+        self.metrics = JsonLines(folder.path, size or 0, warn)
         board = TensorBoard(folder.path, session.step if self.resumed else None)
         self.loggers: list[Logger] = [self.metrics, board, *loggers]
         self.eval_envs = Envs(
@@ -127,7 +131,7 @@ class Run:
 
     def _restore(self, env: EnvLike, warn: Callable[[str], None]) -> int | None:
         """Return to the last checkpoint; the bytes of `metrics.jsonl` then, None without one."""
-        saved = self.folder.checkpoints.load()
+        saved = self.folder.checkpoints.load(warn)
         if saved is None:
             return None
         if self.folder.changed_versions:
@@ -136,15 +140,15 @@ class Run:
                 f"({', '.join(self.folder.changed_versions)}): it goes on, but may not end bit for "
                 "bit like a run of one version"
             )
-        if not self.session.restore(*saved, self.folder.path):
+        state = read_as(RunState, saved.state, saved.folder / "state.json")
+        if not self.session.restore(saved.arrays, saved.records, state, saved.folder):
             warn(
                 f"{name_of(env)} did not come back to its saved state (it is not deterministic "
                 "given its seed): the running episodes go on from where they replayed to"
             )
-        state = saved[2]
-        self.next_eval = state["next_eval"]
-        self.best = -np.inf if state["best"] is None else state["best"]
-        return state["metrics_size"]
+        self.next_eval = state.next_eval
+        self.best = -np.inf if state.best is None else state.best
+        return state.metrics_size
 
     def speed(self) -> float:
         """Env steps per second since the start."""
@@ -152,22 +156,34 @@ class Run:
 
     def finish(self) -> Policy:
         """Train until the last step, evaluate, and save the policy and the result."""
-        session, config = self.session, self.config
         try:
-            if not self.resumed:
+            self._train()
+            policy = self._result()
+        except BaseException:
+            with contextlib.suppress(Exception):  # closing must not hide what went wrong
+                self._close()
+            raise
+        self._close()
+        return policy
+
+    def _train(self) -> None:
+        session, config = self.session, self.config
+        if not self.resumed:
+            self.evaluate()
+        while session.step < config.steps:
+            session.advance()
+            due = session.step >= min(self.next_eval, config.steps)
+            if due:
                 self.evaluate()
-            while session.step < config.steps:
-                session.advance()
-                due = session.step >= min(self.next_eval, config.steps)
-                if due:
-                    self.evaluate()
-                if self.progress is not None and (due or session.step % (32 * config.envs) == 0):
-                    self.progress(session.step, self.figures, self.speed())
-            return self._result()
-        finally:
+            if self.progress is not None and (due or session.step % (32 * config.envs) == 0):
+                self.progress(session.step, self.figures, self.speed())
+
+    def _close(self) -> None:
+        """Close the loggers and the envs; all of them, even if one fails."""
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.eval_envs.close)
             for logger in self.loggers:
-                logger.close()
-            self.eval_envs.close()
+                stack.callback(logger.close)
 
     def evaluate(self) -> None:
         """Evaluate and log the policy; save it if it is the best, and a checkpoint if due."""
@@ -193,11 +209,15 @@ class Run:
             self.last_save = now
 
     def _checkpoint(self) -> None:
-        arrays, state = self.session.state()
-        state |= {"best": finite(float(self.best)), "next_eval": self.next_eval}
-        state["metrics_size"] = self.metrics.size
+        arrays, numbers = self.session.state()
+        state = RunState(
+            **vars(numbers),
+            best=finite(float(self.best)),
+            next_eval=self.next_eval,
+            metrics_size=self.metrics.size,
+        )
         replay = self.session.replay.state()
-        self.folder.checkpoints.save(str(self.session.step), arrays, replay, state)
+        self.folder.checkpoints.save(str(self.session.step), arrays, replay, asdict(state))
 
     def _dial_figures(self, policy: Policy, seed: int) -> dict[str, Any]:
         """The headline figures at three settings of a dial; none for other policies."""

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from policy_inertia.errors import InputError
+from policy_inertia.files import claim
 from policy_inertia.machine import commit, versions
-from policy_inertia.storage import FORMAT, claim, read_json, write_json
+from policy_inertia.storage import FORMAT, read_json, write_json
 from policy_inertia.training.checkpoints import Checkpoints
 
 CHANGEABLE = ("steps", "checkpoint_seconds", "calibration_episodes")

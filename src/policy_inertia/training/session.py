@@ -25,6 +25,8 @@ from policy_inertia.run_settings import RunConfig
 from policy_inertia.seeds import training_seed
 from policy_inertia.storage import finite, flatten, unflatten
 from policy_inertia.training.learner import Learner
+from policy_inertia.training.saved_state import SessionState, restore_generator
+from policy_inertia.types import Tree
 
 """Three streams of episode seeds."""
 
@@ -155,52 +157,62 @@ class Session:
         figures |= {f"train/{name}": float(value) for name, value in self.losses.items()}
         return figures
 
-    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Everything but the replay buffer, as arrays and as JSON."""
-        arrays = flatten(self.learner.state, "learner")
-        for name, part in (("envs", self.envs), ("decisions", self.decisions)):
-            arrays |= {f"{name}.{k}": v for k, v in part.state().items()}
-        arrays["running"], arrays["drawn"] = self.running, self.drawn
-        return arrays, {
-            "step": self.step,
-            "updates": self.updates,
-            "added": self.replay.added,
-            "recent": list(self.recent),
-            "losses": {k: finite(float(v)) for k, v in self.losses.items()},
-            "act_rng": self.act_rng.bit_generator.state,
-            "replay_rng": self.replay_rng.bit_generator.state,
+    def _parts(self) -> dict[str, Tree]:
+        """The parts of a state whose arrays always have the same shapes."""
+        return {
+            "learner": self.learner.state,
+            "decisions": self.decisions.state(),
+            "session": {"running": self.running, "drawn": self.drawn},
         }
 
+    def state(self) -> tuple[dict[str, np.ndarray], SessionState]:
+        """Everything but the replay buffer, as arrays and as numbers."""
+        parts = {**self._parts(), "envs": self.envs.state()}
+        arrays = {k: v for name, part in parts.items() for k, v in flatten(part, name).items()}
+        return arrays, SessionState(
+            step=self.step,
+            updates=self.updates,
+            added=self.replay.added,
+            recent=list(self.recent),
+            losses={k: finite(float(v)) for k, v in self.losses.items()},
+            act_rng=dict(self.act_rng.bit_generator.state),
+            replay_rng=dict(self.replay_rng.bit_generator.state),
+        )
+
     def restore(
-        self, arrays: dict[str, np.ndarray], records: Stored, state: dict[str, Any], path: Path
+        self, arrays: dict[str, np.ndarray], records: Stored, state: SessionState, path: Path
     ) -> bool:
         """Return to a saved moment.
 
         Args:
             arrays: The arrays that `state` returned.
             records: The replay buffer's state.
-            state: The JSON that `state` returned.
-            path: The run folder, for error messages.
+            state: The numbers that `state` returned.
+            path: The checkpoint's folder, for error messages.
 
         Returns:
             False where the env is not deterministic and did not come back to its saved state.
+
+        Raises:
+            InputError: A part is missing, or does not fit this run.
         """
-
-        def part(name: str) -> dict[str, np.ndarray]:
-            return {
-                k.removeprefix(f"{name}."): v for k, v in arrays.items() if k.startswith(f"{name}.")
-            }
-
-        self.replay.restore(records, state["added"], str(path))
-        self.learner.state = jax.tree.map(
-            jnp.array, unflatten(self.learner.state, arrays, "learner", path)
-        )
+        saved = {name: unflatten(p, arrays, name, path) for name, p in self._parts().items()}
+        episodes = {name: arrays.get(f"envs.{name}", np.empty(0)) for name in self.envs.state()}
+        fits = self.envs.fits(episodes)
+        if not fits or not self.decisions.fits(saved["decisions"], self.spaces.actions):
+            raise InputError(
+                f"{path} holds running episodes that do not fit this env: it is damaged or of "
+                "another run, so start the run again with another --out"
+            )
+        restore_generator(self.act_rng, state.act_rng, path)
+        restore_generator(self.replay_rng, state.replay_rng, path)
+        self.replay.restore(records, state.added, str(path))
+        self.learner.state = jax.tree.map(jnp.array, saved["learner"])
         self.learner.fetch()
-        self.decisions.restore(part("decisions"))
-        self.running, self.drawn = arrays["running"].copy(), arrays["drawn"].copy()
-        self.step, self.updates = state["step"], state["updates"]
-        self.losses = {k: float("nan") if v is None else v for k, v in state["losses"].items()}
-        self.recent.extend((return_, length) for return_, length in state["recent"])
-        self.act_rng.bit_generator.state = state["act_rng"]
-        self.replay_rng.bit_generator.state = state["replay_rng"]
-        return self.envs.restore(part("envs"))
+        self.decisions.restore(saved["decisions"])
+        self.running = saved["session"]["running"].copy()
+        self.drawn = saved["session"]["drawn"].copy()
+        self.step, self.updates = state.step, state.updates
+        self.losses = {k: float("nan") if v is None else v for k, v in state.losses.items()}
+        self.recent.extend(state.recent)
+        return self.envs.restore(episodes)

@@ -16,9 +16,10 @@ from typing import Any, Literal
 import numpy as np
 
 from policy_inertia.errors import InputError
+from policy_inertia.files import write_file
 from policy_inertia.methods import METHODS
 from policy_inertia.metrics.measures import CRASHES, MEASURES, RETURN
-from policy_inertia.storage import read_file, write_file
+from policy_inertia.storage import read_file
 from policy_inertia.study.analysis.statistics import Estimate, mean_and_t_interval
 from policy_inertia.study.results import Levels, LineResults, Results
 

@@ -11,6 +11,7 @@ This file has no `STUDY`: the cores come from another library, so the study has 
 from __future__ import annotations
 
 import importlib.metadata
+import io
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 import tyro
 
 from policy_inertia.envs.making import make_env
+from policy_inertia.files import make_folder, write_file
 from policy_inertia.machine import use_one_thread, versions
 from policy_inertia.smoothing.smooth import smooth
 from policy_inertia.storage import write_json
@@ -74,10 +76,10 @@ def train_core(path: Path, seed: int, steps: int = CORE_STEPS) -> None:
     env = make_vec_env(lambda: make_env(TASK, KWARGS), CORE_ENVS, seed=seed)
     model = DQN("MlpPolicy", env, seed=seed, device="cpu", **CORE)
     model.learn(steps)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part.zip")
-    model.save(part)
-    part.replace(path)  # a killed process leaves no incomplete zip
+    data = io.BytesIO()
+    model.save(data)
+    make_folder(path.parent)
+    write_file(path, data.getvalue())
 
 
 def run_seed(
@@ -145,7 +147,7 @@ def _empty_record(seed: int, episodes: int, steps: int, core_steps: int) -> dict
 def main() -> None:
     """Run the seeds that have no record yet, then print the tables."""
     options = tyro.cli(PlugIn)
-    options.out.mkdir(parents=True, exist_ok=True)
+    make_folder(options.out)
     for seed in options.seeds:
         path = options.out / f"seed-{seed}.json"
         if not path.exists():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from policy_inertia.drawing.palette import COLOURS, INK, MARKERS, colour, text_colour
 from policy_inertia.drawing.plots import Line, Panel, Point, render, save
+from policy_inertia.files import make_folder
 from policy_inertia.metrics.measures import CRASHES, MU, OSCILLATION, RETURN, Measure
 from policy_inertia.study.analysis.learning_curves import learning_curves
 from policy_inertia.study.analysis.statistics import LEVEL, Estimate, Statistic
@@ -47,7 +48,7 @@ def write(
     results: Results, folder: Path, tables: dict[str, list[Row]], statistic: Statistic = "iqm"
 ) -> list[Path]:
     """Write all figures as SVG and PNG; `tables` is from `summary.tabulate`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     paths = []
     for figure in figures(results, tables, statistic):
         files = [folder / f"{figure.name}.{kind}" for kind in ("svg", "png")]

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from policy_inertia.errors import InputError
-from policy_inertia.storage import cannot_write, write_file, write_json
+from policy_inertia.files import write_file
+from policy_inertia.storage import write_json
 from policy_inertia.study.analysis import summary
 from policy_inertia.study.analysis.statistics import Statistic
 from policy_inertia.study.report import figures, tables
@@ -66,11 +67,7 @@ def write(
     left = LARGEST - len(_page(results, sections).encode()) - MARGIN
     sections["inspector"] = ("Inspector", _inspector(scenes, notes, min(left, inspector.BUDGET)))
     page = _page(results, sections).encode()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figures.write(results, path.parent / "figures", rows, statistic)
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    figures.write(results, path.parent / "figures", rows, statistic)
     write_json(path.with_name("summary.json"), summary.to_json(results, rows, statistic))
     write_file(path.with_name("summary.csv"), summary.to_csv(rows).encode())
     write_file(path, page)
