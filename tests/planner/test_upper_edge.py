@@ -1,8 +1,6 @@
 """Budgets that are shared among episodes, and what the planner refuses."""
 
 import itertools
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,18 +79,6 @@ def test_a_beam_is_widened_until_it_stops_rising_and_never_gets_worse() -> None:
     assert 64 <= wide.width < 10_000
     assert not wide.episodes[-1].crashed
     assert narrow.episodes[-1].crashed
-
-
-def test_the_file_has_the_figures_and_every_episode(tmp_path: Path) -> None:
-    real = find_upper_edge("policy_inertia/TwoWay-v0", 2, **TINY)
-    real.save(tmp_path / "edge.json", (0.2,))
-    saved = json.loads((tmp_path / "edge.json").read_text())
-    assert list(saved["figures"]) == ["0.2", "no limit"]
-    assert saved["figures"]["0.2"]["return"] == real.within(0.2).summary()["return"]
-    assert saved["env_kwargs"] == TINY["env_kwargs"]
-    actions = [e["actions"] for e in saved["plans"][1]["episodes"]]
-    assert actions == ["".join(map(str, e.actions)) for e in real.plans[1].episodes]
-    assert {"versions", "commit"} <= saved.keys()
 
 
 @pytest.mark.parametrize(

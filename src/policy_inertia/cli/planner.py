@@ -45,6 +45,7 @@ class Planner(Command):
 
     def run(self) -> None:
         from policy_inertia.envs.registry import env_id, highway_modules
+        from policy_inertia.planner.edge_file import save_edge
         from policy_inertia.planner.upper_edge import find_upper_edge
 
         env = env_id(self.task) if self.task in highway_modules() else self.task
@@ -68,5 +69,5 @@ class Planner(Command):
             soft_wrap=True,
         )
         if self.out is not None:
-            edge.save(self.out, self.budgets)
+            save_edge(edge, self.out, self.budgets)
             out.print(f"Figures and episodes: {self.out}", soft_wrap=True)

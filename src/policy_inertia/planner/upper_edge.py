@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,11 @@ from policy_inertia.envs.highway.simulator.simulation import Simulation
 from policy_inertia.envs.making import EnvLike, make_vector, name_of
 from policy_inertia.envs.registry import task_of
 from policy_inertia.errors import InputError
-from policy_inertia.machine import commit, free_memory, versions
+from policy_inertia.machine import free_memory
 from policy_inertia.metrics.episodes import Episode
 from policy_inertia.metrics.measures import Evaluation
 from policy_inertia.planner.beam import BeamSearch, better
 from policy_inertia.seeds import Stream, stream_seed
-from policy_inertia.storage import FORMAT, write_json
 
 BUDGETS = (0.05, 0.1, 0.15, 0.2)
 SIDE_BY_SIDE = 64  # scenes that are stepped in one call
@@ -80,24 +78,6 @@ class UpperEdge:
         """Return the figures within each budget and without a limit."""
         rows = {f"{budget:g}": self.within(budget).summary() for budget in budgets}
         return {**rows, "no limit": self.within().summary()}
-
-    def save(self, path: Path, budgets: Sequence[float] = BUDGETS) -> None:
-        """Write the figures and all episodes as JSON."""
-        about: dict[str, Any] = {"format": FORMAT, "env": self.env, "env_kwargs": self.env_kwargs}
-        about |= {"versions": versions(), "commit": commit(), "figures": self.figures(budgets)}
-        about["plans"] = [
-            {
-                "seed": p.seed,
-                "width": p.width,
-                "settled": p.settled,
-                "episodes": [
-                    {"return": e.return_, "crashed": e.crashed, "actions": _digits(e.actions)}
-                    for e in p.episodes
-                ],
-            }
-            for p in self.plans
-        ]
-        write_json(path, about)
 
 
 def find_upper_edge(
@@ -249,7 +229,3 @@ def _refuse_too_wide(simulation: Simulation, switches: int, width: int) -> None:
             f"beam is {width:,}: it needs {need / 1e9:,.1f} GB and {free / 1e9:.1f} GB are free, "
             f"so give at most {int(width * free / need):,}"
         )
-
-
-def _digits(actions: np.ndarray) -> str:
-    return "".join(map(str, actions.tolist()))
