@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test test-slow test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-atari study-plug-in clean
+.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-atari study-plug-in clean
 
 demo: $(VENV)/.core  ## DQN, SAC and NSAC on Two-Way: a table, a report, curves, a film of NSAC
 	$(BIN)/policy-inertia compare dqn sac nsac --env policy_inertia/TwoWay-v0 --steps 60000 \
@@ -16,6 +16,9 @@ test: $(VENV)/.test lint  ## lint, types and the quick tests (those of the repor
 
 test-slow: $(VENV)/.test  ## hours of training: do the methods learn their tasks?
 	$(BIN)/python -m pytest -s -m slow
+
+test-fuzz: $(VENV)/.test  ## an hour of damaged files: each is read, or refused in one sentence
+	$(BIN)/python -m pytest -n 2 -m slow tests/test_fuzz.py tests/test_fuzz_foreign.py
 
 test-bounds: $(VENV)/.test  ## the Highway simulator with every index checked (it has its own cache)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.pytest_cache/numba-bounds \

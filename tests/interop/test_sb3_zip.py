@@ -331,6 +331,16 @@ def test_weights_whose_names_are_no_texts_are_refused(
         load_core(bad, "CartPole-v1")
 
 
+def test_one_number_that_stands_for_gigabytes_is_refused(
+    sb3_model: SB3Model, tmp_path: Path
+) -> None:
+    _, path = sb3_model("DQN", "CartPole-v1")
+    weights = weights_of(path) | {"q_net.q_net.0.weight": torch.zeros(1).expand(10**9, 4)}
+    bad = with_weights(path, tmp_path / "bad.zip", weights)
+    with pytest.raises(InputError, match=r"a tensor of shape \(1000000000, 4\) in a storage of 1 "):
+        load_core(bad, "CartPole-v1")
+
+
 def test_member_that_inflates_to_gigabytes_is_not_inflated(
     sb3_model: SB3Model, tmp_path: Path
 ) -> None:
