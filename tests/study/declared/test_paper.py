@@ -1,4 +1,9 @@
+from pathlib import Path
+
 from policy_inertia.study.declared.paper import STUDY
+from policy_inertia.study.run_records import Records
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_all_figures_of_the_paper_are_declared() -> None:
@@ -13,3 +18,11 @@ def test_all_figures_of_the_paper_are_declared() -> None:
     simple = [x for x in STUDY.experiments[3].lines if x.task.name != "Two-Way"]
     assert simple[0].config(STUDY.settings, 0).env_kwargs == {"config": {"scenario": "simple"}}
     assert len(STUDY.only(["mu0"]).experiments) == 1
+
+
+def test_every_committed_record_replaces_a_run_of_the_study() -> None:
+    records = Records(ROOT / "results" / "paper")
+    runs = [r for r in STUDY.runs(Path("runs/paper")) if records.file(r).exists()]
+    assert {records.file(r) for r in runs} == set(records.path.rglob("*.json"))
+    # a new setting of a run needs a line in every record, with the value that it had before
+    assert [r.label for r in runs if not records.has(r)] == []
