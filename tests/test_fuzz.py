@@ -7,6 +7,7 @@ repeats one case.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 import warnings
@@ -25,12 +26,15 @@ from policy_inertia.networks import layers as network
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
 from policy_inertia.run_settings import RunConfig, settings
+from policy_inertia.schema import read_as
 from policy_inertia.study.analysis.at_budget import budget_records, read_records, write_records
 from policy_inertia.study.analysis.plug_in_records import estimate_policies, read_plug_in
 from policy_inertia.study.analysis.summary import tabulate, to_csv
 from policy_inertia.study.folder import RunResult, StudyFolder, collect
 from policy_inertia.study.run_records import Record, read_record, restore, write_record
 from policy_inertia.study.toml import load_study, study_from_dict
+from policy_inertia.training.checkpoints import Checkpoints
+from policy_inertia.training.saved_state import RunState
 from policy_inertia.training.session import Session
 from tests.support.mutations import (
     Generator,
@@ -236,6 +240,76 @@ def test_damaged_records_of_the_plug_in_are_refused_in_one_sentence(
 def test_damaged_settings_of_a_run_are_refused_in_one_sentence(cases: int) -> None:
     tree = json.loads(json.dumps(settings("dial-dqn", "CartPole-v1").to_dict()))
     check_cases(lambda rng: RunConfig.from_dict(mutate_tree(tree, rng)), cases)
+
+
+# Checkpoints -------------------------------------------------------------------------------------
+
+
+@CASES
+def test_damaged_checkpoints_are_refused_in_one_sentence(cases: int, tmp_path: Path) -> None:
+    """The checksums are made to fit the damage, so that what reads the files is reached."""
+    config = settings("nsac", "CartPole-v1", envs=2, hidden=(4,), buffer_size=100)
+    session, checkpoints = Session(config, "CartPole-v1"), Checkpoints(tmp_path)
+    for _ in range(8):
+        session.advance()
+    arrays, state = session.state()
+    whole = {**asdict(state), "best": 1.0, "next_eval": 5_000, "metrics_size": 0}
+    checkpoints.save("16", arrays, session.replay.state(), whole)
+    folder = tmp_path / "checkpoint-16"
+    files = {p.name: p.read_bytes() for p in folder.iterdir()}
+    sums = json.loads(files.pop("checksums.json"))
+
+    def one_case(rng: Generator) -> None:
+        name = sorted(files)[int(rng.integers(len(files)))]
+        data = damaged(name, files[name], rng)
+        (folder / name).write_bytes(data)
+        forged = {**sums["sha256"], name: hashlib.sha256(data).hexdigest()}
+        (folder / "checksums.json").write_text(json.dumps({**sums, "sha256": forged}))
+        try:
+            use_checkpoint(checkpoints, session)
+        finally:
+            (folder / name).write_bytes(files[name])
+
+    counts = check_cases(one_case, cases)
+    assert counts["refused"] > cases / 3
+    (folder / "checksums.json").write_text(json.dumps(sums))
+    use_checkpoint(checkpoints, session)
+    session.envs.close()
+
+
+def use_checkpoint(checkpoints: Checkpoints, session: Session) -> None:
+    saved = checkpoints.load()
+    assert saved is not None
+    state = read_as(RunState, saved.state, saved.folder / "state.json")
+    session.restore(saved.arrays, saved.records, state, saved.folder)
+
+
+def damaged(name: str, data: bytes, rng: Generator) -> bytes:
+    """Damage a file: its bytes, or its JSON."""
+    if rng.random() < 0.3 or name.endswith(".npy"):
+        return mutate_bytes(data, rng)
+    if name.endswith(".json"):
+        return mutate_json(json.loads(data), rng).encode(errors="surrogatepass")
+    size = struct.unpack("<Q", data[:8])[0]
+    raw = json_text(mutate_tree(json.loads(data[8 : 8 + size]), rng)).encode(errors="surrogatepass")
+    return struct.pack("<Q", len(raw)) + raw + data[8 + size :]
+
+
+@CASES
+@pytest.mark.parametrize("name", ["latest.json", "checksums.json"])
+def test_damaged_lists_of_checkpoints_are_refused_in_one_sentence(
+    name: str, cases: int, tmp_path: Path
+) -> None:
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save("16", {"x": np.zeros(3)}, np.zeros((2, 3), np.int32), {"step": 1})
+    path = next(tmp_path.rglob(name))
+    tree = json.loads(path.read_text())
+    check_cases(lambda rng: use_list(path, damaged(name, json.dumps(tree).encode(), rng)), cases)
+
+
+def use_list(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    Checkpoints(path.parent if path.name == "latest.json" else path.parent.parent).load()
 
 
 # TOML --------------------------------------------------------------------------------------------
