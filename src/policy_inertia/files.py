@@ -91,13 +91,38 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
+def new_folder(path: Path) -> None:
+    """Make a folder that does not exist yet.
+
+    Raises:
+        InputError: Something has its name, or it cannot be made.
+    """
+    with writing(path):
+        path.mkdir()
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file if it is there; of a link, only the link.
+
+    Raises:
+        InputError: It cannot be removed.
+    """
+    with writing(path):
+        path.unlink(missing_ok=True)
+
+
 def sync_folder(path: Path) -> None:
-    """Wait until the names in a folder are on the disk, as `os.fsync` does for a file's bytes."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Wait until the names in a folder are on the disk, as `os.fsync` does for a file's bytes.
+
+    Raises:
+        InputError: The system cannot do it.
+    """
+    with writing(path):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def remove_folder(path: Path) -> None:

@@ -179,3 +179,51 @@ def test_other_name_of_the_same_file_is_untouched(finished: Path, tmp_path: Path
     before = (tmp_path / "dear").read_bytes()
     resume(out, steps=2_600)
     assert (tmp_path / "dear").read_bytes() == before
+
+
+GOOD = b'{"step": 1, "eval/return": 2.5, "train/loss": null}'
+BAD = [
+    b"",
+    b"{",
+    b"[]",
+    b"3",
+    b"{}",
+    b'{"eval/return": 1}',
+    b'{"step": "1"}',
+    b'{"step": 1.5}',
+    b'{"step": null}',
+    b'{"step": 1, "eval/return": "high"}',
+    b'{"step": 1, "eval/return": []}',
+    b'{"step": 1, "eval/return": NaN}',
+    b'{"step": 1, "eval/return": 1e999}',
+    b'{"step": 1, "eval/return": true}',
+    b"\0" * 40,
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b'{"step": ' + b"1" * 5_000 + b"}",
+]
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_bad_line_is_refused_with_its_number(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b"\n".join([GOOD, GOOD, line, GOOD]) + b"\n")
+    with pytest.raises(InputError) as error:
+        read_metrics(tmp_path)
+    message = str(error.value)
+    assert message.startswith(f"{path}, line 3 ")
+    assert "\n" not in message
+    assert len(message) < 1_000
+
+
+def test_unfinished_last_line_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_bytes(GOOD + b"\n" + GOOD[:10])
+    assert [record["step"] for record in read_metrics(tmp_path)] == [1]
+
+
+def test_pipe_in_the_files_place_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "metrics.jsonl")
+    with pytest.raises(InputError, match="is a named pipe"):
+        read_metrics(tmp_path)
+    with pytest.raises(InputError, match="is a named pipe"):
+        JsonLines(tmp_path, 10)

@@ -15,7 +15,7 @@ from policy_inertia.run_settings import RunConfig, settings
 from policy_inertia.training.loggers import SB3_TAGS, read_metrics
 from policy_inertia.training.loop import run
 from tests.support import probes
-from tests.support.runs import SHORT, contents
+from tests.support.runs import SHORT, contents, flip_bit, newest
 
 
 def test_same_seed_same_bits_and_another_seed_others(tmp_path: Path) -> None:
@@ -110,7 +110,9 @@ def test_killed_run_ends_bit_for_bit_like_one_that_was_not(method: str, tmp_path
             break  # a machine so fast that it was done
         kills, before = kills + 1, step_of(killed)
     assert kills >= 1
-    subprocess.run(command(killed, method), check=True, capture_output=True)
+    flip_bit(newest(killed) / "replay.npy")  # the older checkpoint must do as well
+    resumed = subprocess.run(command(killed, method), check=True, capture_output=True, text=True)
+    assert "replay.npy is damaged" in " ".join(resumed.stderr.split())
     assert contents(killed) == contents(tmp_path / "whole")
 
 

@@ -80,11 +80,8 @@ class TransitionReplay:
 
     def restore(self, state: Stored, added: int, where: str = "the checkpoint") -> None:
         """Return to a saved `state`; `where` names its file in error messages."""
-        if (
-            isinstance(state, dict)
-            or state.dtype != self.records.dtype
-            or len(state) != min(added, self.capacity)
-        ):
+        expected = (self.records.dtype, (min(added, self.capacity),))
+        if isinstance(state, dict) or (state.dtype, state.shape) != expected:
             raise foreign_state(where)
         self.records[: len(state)] = state
         self.added = added

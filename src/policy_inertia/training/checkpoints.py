@@ -20,11 +20,12 @@ from policy_inertia import machine
 from policy_inertia.errors import InputError
 from policy_inertia.files import (
     make_folder,
+    new_folder,
     refuse_link,
+    remove_file,
     remove_folder,
     sync_folder,
     write_new,
-    writing,
 )
 from policy_inertia.replay.interface import Stored
 from policy_inertia.storage import (
@@ -121,8 +122,7 @@ class Checkpoints:
             self._remove_all_but(self._last)
         remove_folder(folder)
         try:
-            with writing(folder):
-                folder.mkdir()
+            new_folder(folder)
             sums = {
                 _replay_name(part): _write(folder / _replay_name(part), _npy(array))
                 for part, array in parts.items()
@@ -130,8 +130,7 @@ class Checkpoints:
             sums[ARRAYS] = _write(folder / ARRAYS, [encode_arrays(arrays, {})])
             sums[STATE] = _write(folder / STATE, [encode_json({"format": FORMAT, **state})])
             write_new(folder / CHECKSUMS, [encode_json({"format": FORMAT, "sha256": sums})])
-            with writing(folder):
-                sync_folder(folder)
+            sync_folder(folder)
         except BaseException:
             remove_folder(folder)
             raise
@@ -184,8 +183,7 @@ class Checkpoints:
 
     def remove(self) -> None:
         """Remove every checkpoint of the run."""
-        with writing(self.run):
-            self.pointer.unlink(missing_ok=True)
+        remove_file(self.pointer)
         self._remove_all_but()
 
     def _remove_all_but(self, *names: str | None) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from policy_inertia.envs.making import make_vector
+from policy_inertia.errors import InputError
 from policy_inertia.study.folder import StudyFolder, collect, finished, read_extra
 from policy_inertia.study.plan import EXTRAS, Run, Study
 from policy_inertia.study.results import Results
@@ -201,6 +202,9 @@ def _end(r: Run, outcome: Outcome) -> None:
 
 def _refresh(r: Run) -> None:
     """Read a run's progress from its log, wherever the run is carried out."""
-    records = read_metrics(r.path)
+    try:
+        records = read_metrics(r.path)
+    except InputError:  # a damaged log: the run cuts it when it goes on, and the report names it
+        return
     if records:
         r.step, r.figures = records[-1]["step"], records[-1]
