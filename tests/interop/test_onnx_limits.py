@@ -152,6 +152,26 @@ def test_integers_are_divided_by_positive_constants_only(
         load_core(path, "CartPole-v1")
 
 
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (
+            NODE("LayerNormalization", ["empty", "obs"], ["x"], axis=-2),
+            "LayerNormalization has a tensor without elements",
+        ),
+        (NODE("GatherND", ["w", "i"], ["x"], batch_dims=-1), "GatherND has batch_dims"),
+        (NODE("Split", ["w"], ["x"], num_outputs=2, axis=1), "Split has 1 outputs of 2"),
+    ],
+)
+def test_nodes_on_which_the_libraries_end_the_process_are_refused(
+    tmp_path: Path, node: Any, message: str
+) -> None:
+    constants = [constant("empty", np.zeros((0, 1, 4, 2))), constant("i", [[0]], np.int64)]
+    onnx.save(model_of(plus_constant(node), constants, opset=20), str(tmp_path / "m.onnx"))
+    with pytest.raises(InputError, match=message):
+        load_core(tmp_path / "m.onnx", "CartPole-v1")
+
+
 def test_names_without_values_are_no_inputs(tmp_path: Path) -> None:
     nodes = [NODE("MatMul", ["obs", "w"], ["y"]), NODE("Clip", ["y", "", "high"], ["q"])]
     core = load_core(
@@ -203,3 +223,13 @@ def test_checked_bytes_are_what_is_run(tmp_path: Path) -> None:
     assert b"abc" not in data
     again = onnx.ModelProto.FromString(data)
     assert (numpy_helper.to_array(again.graph.initializer[0]) == W).all()
+
+
+def test_runtime_cannot_take_the_file_for_another_format(tmp_path: Path) -> None:
+    """With these bytes in their place, onnxruntime would read a file in its own format."""
+    path = tmp_path / "m.onnx"
+    model = model_of([NODE("MatMul", ["obs", "w"], ["q"])])
+    model.producer_name = "ORTM"
+    onnx.save(model, str(path))
+    assert OnnxFile(path).data()[4:8] == b"ORTM"
+    np.testing.assert_allclose(scores_of(load_core(path, "CartPole-v1"), OBS), OBS @ W, atol=1e-6)

@@ -48,9 +48,10 @@ TYPES = (
 SMALLEST = {
     **dict.fromkeys(("strides", "dilations", "kernel_shape", "group", "blocksize"), 1),
     **dict.fromkeys(("num_groups", "num_outputs"), 1),
+    "batch_dims": 0,
     **dict.fromkeys(("pads", "output_padding"), -(2**31)),
 }
-"""Least values of attributes; runtimes divide by those that are positive."""
+"""Least values of attributes; below them, some runtimes divide by 0 or read outside of memory."""
 LARGEST = 2**31
 
 Shape = tuple[int, ...]
@@ -149,6 +150,8 @@ class OnnxFile:
             smallest = SMALLEST.get(attribute.name, min(values, default=0))
             if attribute.name in SMALLEST and not all(smallest <= v <= LARGEST for v in values):
                 raise ValueError(f"{node.op_type} has {attribute.name} {shown(values, 60)}")
+            if attribute.name == "num_outputs" and attribute.i != len(node.output):
+                raise ValueError(f"{node.op_type} has {len(node.output)} outputs of {attribute.i}")
 
     def _constant(self, tensor: Any, name: str) -> Tensor:
         """A tensor of the file, which must be in the file itself and be finite."""

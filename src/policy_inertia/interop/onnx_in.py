@@ -88,8 +88,11 @@ def session(path: Path, data: bytes | None = None) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    # onnxruntime takes bytes with "ORTM" in them for another format, whatever was checked
+    options.add_session_config_entry("session.load_model_format", "ONNX")
+    model = str(path) if data is None else data
     try:
-        return onnxruntime.InferenceSession(data or str(path), options, ["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no common base class
         reason = shown(str(error).split("\n")[0].rpartition(" : ")[2])
         raise InputError(

@@ -88,7 +88,9 @@ class RunLimits:
                         f"a run on {n} observations needs more than {BYTES + n * BYTES_EACH:,} "
                         f"bytes or {WORK + n * WORK_EACH:.0e} multiply-adds"
                     )
-                tensors |= self._with_values(node, tensors, outs)
+                outs = self._with_values(node, tensors, outs)
+                self._refuse_empty(node, tensors, outs)
+                tensors |= outs
         self.checked.add(shape)
 
     def _outputs(self, node: Any, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -126,6 +128,18 @@ class RunLimits:
             return
         if divisor.values is None or not (divisor.values > 0).all():
             raise ValueError(f"{node.op_type} divides integers by numbers that may be 0")
+
+    def _refuse_empty(self, node: Any, tensors: dict[str, Tensor], outs: dict[str, Tensor]) -> None:
+        """Some operators of onnxruntime end the process where a tensor has no elements.
+
+        An empty list of integers may be a shape, and unused inputs of `Resize` are empty.
+        """
+        if node.op_type == "Constant" or all(out.values is not None for out in outs.values()):
+            return
+        names = node.input[:1] if node.op_type == "Resize" else node.input
+        for tensor in (*(tensors[name] for name in names if name), *outs.values()):
+            if 0 in tensor.shape:
+                raise ValueError(f"{node.op_type} has a tensor without elements")
 
     def _bytes(self, tensor: Tensor) -> int:
         return math.prod(tensor.shape) * self.file.dtype(tensor.kind).itemsize
