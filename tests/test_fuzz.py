@@ -21,7 +21,7 @@ import pytest
 
 from policy_inertia import Policy
 from policy_inertia.metrics.calibration_table import Calibration, Row
-from policy_inertia.metrics.measures import MEASURES
+from policy_inertia.metrics.measures import MEASURES, Figures
 from policy_inertia.networks import layers as network
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
@@ -30,7 +30,7 @@ from policy_inertia.schema import read_as
 from policy_inertia.study.analysis.at_budget import budget_records, read_records, write_records
 from policy_inertia.study.analysis.plug_in_records import estimate_policies, read_plug_in
 from policy_inertia.study.analysis.summary import tabulate, to_csv
-from policy_inertia.study.folder import RunResult, StudyFolder, collect
+from policy_inertia.study.folder import Levels, RunResult, StudyFolder, collect
 from policy_inertia.study.run_records import Record, read_record, restore, write_record
 from policy_inertia.study.toml import load_study, study_from_dict
 from policy_inertia.training.checkpoints import Checkpoints
@@ -151,8 +151,8 @@ def test_damaged_policies_are_refused_in_one_sentence(
 # Runs and studies --------------------------------------------------------------------------------
 
 
-def figures() -> dict[str, float | None]:
-    return dict.fromkeys(MEASURES, 0.25) | {"episodes": 4}
+def figures() -> Figures:
+    return {**dict.fromkeys(MEASURES, 0.25), "episodes": 4}
 
 
 @pytest.fixture
@@ -162,8 +162,11 @@ def study_folder(tmp_path: Path) -> Path:
     folder = StudyFolder(out, study, "policy-inertia study tiny.toml")
     folder.write_failures([])
     folder.close()
-    levels = {"0.05": {"sampled": figures(), "greedy": figures()}}
-    budgets = {"0.3": {**levels["0.05"], "calibrated_return": 0.5}, "0.2": {"unreachable": "no"}}
+    levels: Levels = {"0.05": {"sampled": figures(), "greedy": figures()}}
+    budgets: Levels = {
+        "0.3": {**levels["0.05"], "calibrated_return": 0.5},
+        "0.2": {"unreachable": "no"},
+    }
     curve: dict[str, list[float | None]] = {"step": [0, 1_600], "eval/return": [0.5, None]}
     for run in study.runs(out):
         config = json.loads(json.dumps(run.config.to_dict()))

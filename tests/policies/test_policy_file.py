@@ -22,7 +22,7 @@ def changed(tmp_path: Path, /, **changes: Any) -> Path:
     fresh("dqn", hidden=(8,)).save(path)
     arrays, about = read_arrays(path)
     for name, value in changes.items():
-        old = about.get(name)
+        old: Any = about.get(name)
         tables = isinstance(old, dict) and isinstance(value, dict)
         about[name] = {**old, **value} if tables else value
     write_arrays(path, arrays, about)
