@@ -61,6 +61,24 @@ def test_actions_are_counted_from_zero_after_the_check() -> None:
         check_output([0, 1, 0], "action", 3, SPACES, "it")
 
 
+@pytest.mark.parametrize(
+    ("output", "kind", "message"),
+    [
+        ([5.5, 6, 5], "action", "no whole numbers: expected 5 to 6"),
+        ([1e300, 6, 5], "action", "this env has 5 to 6"),
+        (np.array([2**64 - 1, 6, 5], np.uint64), "action", "this env has 5 to 6"),
+        ([[1e300, 0]] * 3, "q", "gave NaN or infinity"),
+        ([[3e38, 3e38]] * 3, "probabilities", "gave probabilities that sum to 6e"),
+        ([["a", "b"]] * 3, "q", "gave values of type <U1"),
+    ],
+)
+def test_extreme_outputs_are_refused_without_a_warning(
+    output: list[float], kind: OutputKind, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        check_output(output, kind, 3, SPACES, "it")
+
+
 def test_spaces_of_an_env_an_id_and_a_function_are_the_same() -> None:
     env = gym.make("CartPole-v1")
     several = gym.make_vec("CartPole-v1", 2)
