@@ -1,12 +1,12 @@
 """Short runs, and the files of a run that two equal runs share."""
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 from policy_inertia import train
+from policy_inertia.training.checksums import checksum_of
 
 SHORT: dict[str, Any] = {"steps": 2_000, "eval_every": 500, "eval_episodes": 4, "final_episodes": 4}
 """Settings of a run of a few seconds."""
@@ -42,9 +42,5 @@ def newest(out: Path) -> Path:
 
 def seal(checkpoint: Path) -> None:
     """Write the checksums of a checkpoint that a test has changed, as a forger would."""
-    sums = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in checkpoint.iterdir()
-        if path.name != "checksums.json"
-    }
-    (checkpoint / "checksums.json").write_text(json.dumps({"format": 2, "sha256": sums}))
+    sums = {p.name: checksum_of(p) for p in checkpoint.iterdir() if p.name != "checksums.json"}
+    (checkpoint / "checksums.json").write_text(json.dumps({"format": 2, "files": sums}))

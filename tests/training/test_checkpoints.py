@@ -267,7 +267,7 @@ def test_checkpoint_cannot_run_code(two: Path) -> None:
 )
 def test_forged_list_of_files_is_refused(two: Path, sums: Any) -> None:
     (two / "checkpoint-1" / "checksums.json").unlink()
-    about = {"format": 2, "sha256": sums}
+    about = {"format": 2, "files": sums}
     (two / "checkpoint-2" / "checksums.json").write_text(json.dumps(about))
     with pytest.raises(InputError, match="has no checkpoint to go on from"):
         Checkpoints(two).load()

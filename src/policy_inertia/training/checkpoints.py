@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,16 +32,15 @@ from policy_inertia.storage import (
     encode_json,
     read_arrays,
     read_json,
-    regular_file,
     write_json,
 )
+from policy_inertia.training.checksums import Checksum, checksum_of, chunks_of, summed
 
 NAME = re.compile(r"checkpoint-[0-9]{1,18}")
 """The name of a checkpoint's folder."""
 POINTER, CHECKSUMS = "latest.json", "checksums.json"
 STATE, ARRAYS = "state.json", "state.safetensors"
 REPLAY = re.compile(r"replay(?:-([a-z]+))?\.npy")
-CHUNK = 2**24  # bytes that are hashed and written at a time
 
 
 @dataclass(frozen=True)
@@ -66,15 +63,15 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Checksums:
-    """The contents of `checksums.json`: the SHA-256 of each other file of a checkpoint."""
+    """The contents of `checksums.json`: the checksum of each other file of a checkpoint."""
 
-    sha256: dict[str, str]
+    files: dict[str, str]
 
     def __post_init__(self) -> None:
-        for name in self.sha256:
+        for name in self.files:
             if name not in (ARRAYS, STATE) and not REPLAY.fullmatch(name):
                 raise InputError(f"it names {name[:60]!r}, which is no file of a checkpoint")
-        if not {ARRAYS, STATE} < self.sha256.keys():
+        if not {ARRAYS, STATE} < self.files.keys():
             raise InputError(f"it must name {ARRAYS}, {STATE} and a replay buffer")
 
 
@@ -91,7 +88,7 @@ class Checkpoints:
     """The two newest checkpoints of a run: folders that one small file names.
 
     A new checkpoint is written beside the others, then `latest.json` is moved on, then all but two
-    are removed. Each folder has the SHA-256 of its files. So a kill at any moment leaves a whole
+    are removed. Each folder has the checksums of its files. So a kill at any moment leaves a whole
     one, and if the newest is damaged, the one before it takes its place.
     """
 
@@ -129,7 +126,7 @@ class Checkpoints:
             }
             sums[ARRAYS] = _write(folder / ARRAYS, [encode_arrays(arrays, {})])
             sums[STATE] = _write(folder / STATE, [encode_json({"format": FORMAT, **state})])
-            write_new(folder / CHECKSUMS, [encode_json({"format": FORMAT, "sha256": sums})])
+            write_new(folder / CHECKSUMS, [encode_json({"format": FORMAT, "files": sums})])
             sync_folder(folder)
         except BaseException:
             remove_folder(folder)
@@ -200,51 +197,31 @@ def _replay_name(part: str) -> str:
 
 
 def _write(path: Path, chunks: Iterable[bytes | memoryview]) -> str:
-    """Write a file and return its SHA-256, which a second thread computes meanwhile."""
-    digest = hashlib.sha256()
-    with ThreadPoolExecutor(1) as pool:
-
-        def hashed() -> Iterator[bytes | memoryview]:
-            for chunk in chunks:
-                update = pool.submit(digest.update, chunk)
-                yield chunk
-                update.result()
-
-        write_new(path, hashed())
-    return digest.hexdigest()
+    """Write a file and return its checksum."""
+    checksum = Checksum()
+    write_new(path, summed(chunks, checksum))
+    return checksum.hexdigest()
 
 
 def _npy(array: np.ndarray) -> Iterator[bytes | memoryview]:
     """The bytes of an array's .npy file, without a copy of the array."""
     array, header = np.ascontiguousarray(array), io.BytesIO()
     npy.write_array_header_1_0(header, npy.header_data_from_array_1_0(array))
-    yield header.getvalue()
-    data = array.reshape(-1).view(np.uint8).data
-    for start in range(0, len(data), CHUNK):
-        yield data[start : start + CHUNK]
+    return chunks_of(header.getvalue(), array.reshape(-1).view(np.uint8).data)
 
 
 def _read(folder: Path) -> Checkpoint:
     """Read a checkpoint, after comparing every file with its checksum."""
     refuse_link(folder)
     refuse_link(folder / CHECKSUMS)
-    sums = read_json(folder / CHECKSUMS, Checksums, "a checkpoint's checksums").sha256
+    sums = read_json(folder / CHECKSUMS, Checksums, "a checkpoint's checksums").files
     for name, expected in sums.items():
-        if _sha256(folder / name) != expected:
-            raise InputError(f"{folder / name} is damaged (it has another SHA-256 than when saved)")
+        if checksum_of(folder / name) != expected:
+            raise InputError(f"{folder / name} is damaged (it is not as it was saved)")
     state = read_json(folder / STATE, dict[str, Any], "a checkpoint's state")
     arrays, _ = read_arrays(folder / ARRAYS)
     parts = {m[1] or "": _read_npy(folder / m[0]) for m in map(REPLAY.fullmatch, sums) if m}
     return Checkpoint(folder, arrays, parts.get("", parts), state)
-
-
-def _sha256(path: Path) -> str:
-    refuse_link(path)
-    try:
-        with open(regular_file(path), "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror or error})") from error
 
 
 def _read_npy(path: Path) -> np.ndarray:
