@@ -37,7 +37,7 @@ class RunFolder:
     run.json          the settings, the versions and the commit
     metrics.jsonl     one line for each evaluation
     events.*          the same for TensorBoard
-    checkpoint-*/     the latest checkpoint, which latest.json points to
+    checkpoint-*/     the two newest checkpoints, which latest.json names
     best.safetensors, policy.safetensors   the best policy so far, and the last
     result.json       the final evaluation
     """
