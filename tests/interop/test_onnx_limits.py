@@ -159,6 +159,7 @@ def test_integers_are_divided_by_positive_constants_only(
             NODE("LayerNormalization", ["empty", "obs"], ["x"], axis=-2),
             "LayerNormalization has a tensor without elements",
         ),
+        (NODE("LayerNormalization", ["s", "obs"], ["x"], axis=2**31), "has axis"),
         (NODE("GatherND", ["w", "i"], ["x"], batch_dims=-1), "GatherND has batch_dims"),
         (NODE("Split", ["w"], ["x"], num_outputs=2, axis=1), "Split has 1 outputs of 2"),
     ],
@@ -167,6 +168,7 @@ def test_nodes_on_which_the_libraries_end_the_process_are_refused(
     tmp_path: Path, node: Any, message: str
 ) -> None:
     constants = [constant("empty", np.zeros((0, 1, 4, 2))), constant("i", [[0]], np.int64)]
+    constants.append(constant("s", 1.0))
     onnx.save(model_of(plus_constant(node), constants, opset=20), str(tmp_path / "m.onnx"))
     with pytest.raises(InputError, match=message):
         load_core(tmp_path / "m.onnx", "CartPole-v1")

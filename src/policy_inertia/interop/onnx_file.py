@@ -45,14 +45,15 @@ TYPES = (
     *("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"),
 )
 """Types of tensors, by ONNX's names."""
-SMALLEST = {
-    **dict.fromkeys(("strides", "dilations", "kernel_shape", "group", "blocksize"), 1),
-    **dict.fromkeys(("num_groups", "num_outputs"), 1),
-    "batch_dims": 0,
-    **dict.fromkeys(("pads", "output_padding"), -(2**31)),
+AXES = 64
+BOUNDS = {
+    **dict.fromkeys(("strides", "dilations", "kernel_shape", "group", "blocksize"), (1, 2**31)),
+    **dict.fromkeys(("num_groups", "num_outputs"), (1, 2**31)),
+    **dict.fromkeys(("pads", "output_padding"), (-(2**31), 2**31)),
+    **dict.fromkeys(("axis", "axes"), (-AXES, AXES)),
+    **dict.fromkeys(("perm", "batch_dims"), (0, AXES)),
 }
-"""Least values of attributes; below them, some runtimes divide by 0 or read outside of memory."""
-LARGEST = 2**31
+"""Bounds of attributes; outside, some runtimes divide by 0 or read outside of their memory."""
 
 Shape = tuple[int, ...]
 
@@ -147,8 +148,8 @@ class OnnxFile:
             if attribute.type == kinds.TENSOR:
                 self._constant(attribute.t, node.output[0] if node.output else "")
             values = [attribute.i] if attribute.type == kinds.INT else attribute.ints
-            smallest = SMALLEST.get(attribute.name, min(values, default=0))
-            if attribute.name in SMALLEST and not all(smallest <= v <= LARGEST for v in values):
+            low, high = BOUNDS.get(attribute.name, (-(2**63), 2**63))
+            if not all(low <= value <= high for value in values):
                 raise ValueError(f"{node.op_type} has {attribute.name} {shown(values, 60)}")
             if attribute.name == "num_outputs" and attribute.i != len(node.output):
                 raise ValueError(f"{node.op_type} has {len(node.output)} outputs of {attribute.i}")
