@@ -1,5 +1,8 @@
 import os
+import signal
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -49,6 +52,29 @@ def test_interrupted_write_leaves_no_temporary_file(
     with pytest.raises(KeyboardInterrupt):
         files.write_file(tmp_path / "file", b"new")
     assert names(tmp_path) == []
+
+
+def test_files_that_kills_left_half_written_are_removed(tmp_path: Path) -> None:
+    for name in (".0123456789abcdef.new", ".mine.new", "0123456789abcdef.new", "notes.new"):
+        (tmp_path / name).touch()
+    files.remove_temporary_files(tmp_path)
+    assert names(tmp_path) == [".mine.new", "0123456789abcdef.new", "notes.new"]
+
+
+def test_kill_inside_a_write_leaves_the_old_file_and_one_that_is_removed(tmp_path: Path) -> None:
+    files.write_file(tmp_path / "file", b"old")
+    program = (
+        "import os, signal, sys; from pathlib import Path; from policy_inertia import files\n"
+        "os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "files.write_file(Path(sys.argv[1]), b'new')"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "file")]
+    assert subprocess.run(command).returncode == -signal.SIGKILL
+    assert len(names(tmp_path)) == 2
+    files.write_file(tmp_path / "file", b"newer")  # what is left is not in the way
+    files.remove_temporary_files(tmp_path)
+    assert names(tmp_path) == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"newer"
 
 
 def test_names_are_synced_after_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

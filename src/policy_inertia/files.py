@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -19,6 +20,7 @@ from typing import IO
 from policy_inertia.errors import InputError
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe must not block
+_TEMPORARY = ".new"
 _MODE = 0o666  # as `open` has it: the umask decides
 
 
@@ -43,7 +45,7 @@ def write_file(path: Path, data: bytes) -> None:
         InputError: The file cannot be written.
     """
     # a random name: what a killed process left behind cannot be in the way
-    temporary = path.with_name(f".{secrets.token_hex(8)}.new")
+    temporary = path.with_name(f".{secrets.token_hex(8)}{_TEMPORARY}")
     with writing(path):
         try:
             _write_new(temporary, [data])
@@ -123,6 +125,13 @@ def sync_folder(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def remove_temporary_files(folder: Path) -> None:
+    """Remove what killed processes left half written; call it while the folder is locked."""
+    for path in folder.glob(f".*{_TEMPORARY}"):
+        if re.fullmatch(r"\.[0-9a-f]{16}", path.stem):
+            remove_file(path)
 
 
 def remove_folder(path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from policy_inertia.errors import InputError
-from policy_inertia.files import claim
+from policy_inertia.files import claim, remove_temporary_files
 from policy_inertia.machine import commit, versions
 from policy_inertia.storage import FORMAT, read_json, write_json
 from policy_inertia.training.checkpoints import Checkpoints
@@ -51,6 +51,7 @@ class RunFolder:
                 "another --out"
             )
         self._lock = claim(path, about.name, "run")
+        remove_temporary_files(path)
         old = read_description(path) if about.exists() else RunDescription(config, {})
         refuse_other(path, old.config, config)
         now = versions()
