@@ -21,11 +21,32 @@ class InputError(ValueError):
         super().__init__(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+class TrustError(InputError):
+    """A file that the user has not declared trusted asks for what could run code.
+
+    Attributes:
+        refusal: What the file asks for, without what to do about it.
+    """
+
+    def __init__(self, refusal: str, remedy: str = "") -> None:
+        super().__init__(f"{refusal}: {remedy}" if remedy else refusal)
+        self.refusal = refusal
+
+
+def shown(value: object) -> str:
+    """Return a value for an error message: its text, cut where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole numbers of more than 4300 digits
+        return f"a very large {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: the most similar name, or all names.
 
     Args:
-        name: The unknown name.
+        name: The unknown name; it may be anything that a file or a user gave.
         known: All names that exist.
 
     Returns:
@@ -33,7 +54,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
         is similar and there are more than twelve.
     """
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(str(name)[:100], known, n=1)
     if close:
         return f": did you mean '{close[0]}'?"
     if len(known) <= 12:
@@ -58,7 +79,7 @@ def refuse_outside(config: object, low: float, high: float | None, *names: str) 
         for item in value if isinstance(value, tuple) else (value,):
             if not (item >= low and (high is None or item <= high)):
                 bound = f"at least {low}" if high is None else f"from {low} to {high}"
-                raise InputError(f"{name} is {value}: it must be {bound}")
+                raise InputError(f"{name} is {shown(value)}: it must be {bound}")
 
 
 def refuse_huber(huber: float | None) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from policy_inertia.errors import InputError, nearest
+from policy_inertia.errors import InputError, TrustError, nearest
 
 T = TypeVar("T")
 
@@ -108,6 +108,8 @@ def in_file(where: object) -> Iterator[None]:
     """Begin error messages with the name of the file, if there is one."""
     try:
         yield
+    except TrustError:
+        raise  # it names the file, and says what to do
     except InputError as error:
         if where:
             raise InputError(f"{where} cannot be used: {error}") from error

@@ -16,6 +16,7 @@ import safetensors.numpy
 
 from policy_inertia.errors import InputError
 from policy_inertia.files import write_file
+from policy_inertia.origin import from_file
 from policy_inertia.schema import parse_object, read_as
 from policy_inertia.types import Tree
 
@@ -126,7 +127,15 @@ def encode_json(value: Any) -> bytes:
     return (json.dumps(value, indent=1) + "\n").encode()
 
 
-def read_json(path: Path, schema: type[T], kind: str, format_number: int = FORMAT) -> T:
+def read_json(
+    path: Path,
+    schema: type[T],
+    kind: str,
+    format_number: int = FORMAT,
+    *,
+    trust: bool = False,
+    trusting: str = "",
+) -> T:
     """Read a JSON file that this package wrote.
 
     Args:
@@ -134,9 +143,11 @@ def read_json(path: Path, schema: type[T], kind: str, format_number: int = FORMA
         schema: A dataclass with the file's keys and their types, without the format number.
         kind: What the file holds, for error messages.
         format_number: The format that the file must have.
+        trust: Whether the user trusts the file; see `origin`.
+        trusting: The Python call that reads the file with `trust`, for error messages.
 
     Returns:
-        The contents of the file.
+        The contents of the file; unless it is trusted, its texts remember that they come from it.
 
     Raises:
         InputError: The file is missing, cannot be read, is damaged, or has another format.
@@ -147,7 +158,7 @@ def read_json(path: Path, schema: type[T], kind: str, format_number: int = FORMA
     if "format" not in values:
         raise InputError(f"{path} is not {kind} of policy-inertia: it has no format number")
     refuse_format(path, values.pop("format"), format_number)
-    return read_as(schema, values, path)
+    return read_as(schema, values if trust else from_file(values, path, trusting), path)
 
 
 def refuse_format(path: Path, number: Any, expected: int = FORMAT) -> None:
@@ -184,7 +195,7 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Read a file of `write_arrays`.
 
     Returns:
-        The arrays by name, and `about`.
+        The arrays by name, and `about`, whose texts remember that they come from the file.
 
     Raises:
         InputError: The file is missing, truncated, from another program, or has another format.
@@ -206,7 +217,7 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         )
     about = parse_object(metadata["policy_inertia"].encode(), path, "a policy or a checkpoint")
     refuse_format(path, about.pop("format", None))
-    return arrays, about
+    return arrays, from_file(about, path)
 
 
 def refuse_not_finite(arrays: Mapping[str, np.ndarray], where: object) -> None:

@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 import sys
@@ -6,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from policy_inertia.cli import main as entry
-from policy_inertia.cli.command import Command
+from policy_inertia.cli.command import Command, command_line
 from policy_inertia.cli.main import COMMANDS
+from policy_inertia.errors import InputError
 from tests.cli.conftest import Run
 from tests.cli.greet import Greet
 
@@ -135,6 +137,76 @@ def test_ctrl_c_says_how_to_continue(run: Run, monkeypatch: pytest.MonkeyPatch) 
     code, _, text = run("tasks")
     assert code == 130
     assert "the same command with --resume goes on" in text
+
+
+def fails_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the command `tasks` raise an error."""
+
+    def failing(self: Command) -> None:
+        raise error
+
+    monkeypatch.setattr(COMMANDS["tasks"], "run", failing)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("x[/b]"), ZeroDivisionError(), MemoryError("9 GB"), RecursionError("a\nb"),
+     UnicodeDecodeError("utf8", b"\xff", 0, 1, "bad"), AssertionError(), OSError(5, "I/O")],
+)  # fmt: skip
+def test_an_unexpected_error_is_one_sentence_that_says_how_to_report_it(
+    error: Exception, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails_with(error, monkeypatch)
+    code, _, text = run("tasks")
+    assert code == 70
+    assert text.startswith(f"policy-inertia: unexpected {type(error).__name__}: ")
+    assert "(test_main.py, line " in text
+    assert "; policy-inertia tasks --debug shows the traceback" in text
+    assert text.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), InputError("a wrong input")])
+def test_debug_shows_the_traceback_and_then_the_sentence(
+    error: Exception, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails_with(error, monkeypatch)
+    plain = run("tasks")
+    shown = [run("tasks", "--debug"), run("--debug", "tasks")]
+    monkeypatch.setenv("POLICY_INERTIA_DEBUG", "1")
+    shown.append(run("tasks"))
+    for code, _, text in shown:
+        assert code == plain.code
+        assert text.startswith("Traceback (most recent call last):")
+        assert text.endswith(plain.err)
+    monkeypatch.setenv("POLICY_INERTIA_DEBUG", "0")
+    assert run("tasks") == plain
+
+
+def test_debug_is_no_part_of_the_command_that_a_report_shows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["policy-inertia", "study", "--debug", "x y.toml"])
+    assert command_line() == "policy-inertia study 'x y.toml'"
+
+
+@pytest.mark.parametrize("words", ["tasks", "methods --help", "--help", "theory --growth"])
+def test_a_reader_who_has_gone_ends_the_command_without_a_word(words: str) -> None:
+    command = [sys.executable, "-m", "policy_inertia", *words.split()]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    _, text = process.communicate()
+    assert (process.returncode, text) == (141, b"")
+
+
+def test_a_locale_without_a_letter_is_no_error(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "policy_inertia", "evaluate", "n\u00f6\u6b21"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 2
+    assert done.stderr == b"policy-inertia: there is no file n\\xf6\\u6b21\n"
 
 
 def test_module_is_the_command() -> None:

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from policy_inertia.cli import progress
+from policy_inertia.cli import progress, view
+from policy_inertia.cli.view import PlainConsole
 
 FIGURES = {
     "eval/return": 123.45,
@@ -41,8 +41,9 @@ class FakeRun:
 def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What a terminal shows."""
     text = io.StringIO()
-    terminal = Console(file=text, force_terminal=True, width=160, highlight=False)
-    monkeypatch.setattr(progress, "out", terminal)
+    terminal = PlainConsole(file=text, force_terminal=True, width=160)
+    for module in (progress, view):
+        monkeypatch.setattr(module, "out", terminal)
     return text
 
 
@@ -98,3 +99,15 @@ def test_counting_is_silent_when_quiet(screen: io.StringIO) -> None:
     with progress.counting("checking", 2) as update:
         update(1, 2, "a part")
     assert "a part" in screen.getvalue()
+
+
+def test_labels_and_errors_of_runs_are_shown_as_they_are(screen: io.StringIO) -> None:
+    runs = [FakeRun("x[/b]", "running"), FakeRun("[lr=1]", error="no [/x]: \x1b[2J")]
+    for quiet in (True, False):
+        with progress.study_progress(quiet) as update:
+            update(runs)  # type: ignore[arg-type]
+    with progress.counting("t[/b]", 2) as count:
+        count(1, 2, "[lr=1] :smile:")
+    text = screen.getvalue()
+    for part in ("x[/b]", "[lr=1]  failed once: no [/x]: \\x1b[2J", "t[/b]", "[lr=1] :smile:"):
+        assert part in text

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from tyro.conf import DisallowNone, Positional
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.flags import default_is
-from policy_inertia.cli.view import out
+from policy_inertia.cli.flags import Trust, default_is
+from policy_inertia.cli.view import say, working
 
 if TYPE_CHECKING:
     from policy_inertia.study.analysis.at_budget import Record
@@ -35,11 +35,12 @@ class AtBudget(Command):
         None
     )
     """Where to store the records."""
+    trust: Trust = False
 
     def run(self) -> None:
         from policy_inertia.study.report.markdown import budget_page
 
-        print(budget_page(self._records()))
+        say(budget_page(self._records()))
 
     def _records(self) -> list[Record]:
         """Read the records, or collect and store them if a study's folder is given."""
@@ -53,8 +54,8 @@ class AtBudget(Command):
 
         if not self.study.is_dir():
             return read_records(self.study)
-        results = collect(self.study)
-        with out.status("constant actions") as status:
-            records = budget_records(results) + constant_action_records(results, status.update)
+        results = collect(self.study, self.trust)
+        with working("constant actions") as update:
+            records = budget_records(results) + constant_action_records(results, update)
         write_records(self.out or self.study / "records.csv", records)
         return records

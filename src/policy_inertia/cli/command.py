@@ -15,6 +15,8 @@ import tyro
 from policy_inertia.cli.view import out
 
 WIDEST = 100  # columns of a help page's text
+DEBUG = "--debug"
+"""Shows the traceback of an error; every command takes it."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def read_flags(
     if {"-h", "--help"} & set(args):
         paragraphs = [" ".join(paragraph.split()) for paragraph in about.split("\n\n")]
         text = "\n\n".join([*paragraphs, f"Example:\n  {command.example}\n"])
-        out.print(text, markup=False, width=min(WIDEST, out.width))
+        out.print(text, width=min(WIDEST, out.width))
     return tyro.cli(
         flags,
         prog=f"policy-inertia {words}",
@@ -74,4 +76,5 @@ def read_flags(
 
 def command_line() -> str:
     """Return the command that is running, as one would type it in a shell."""
-    return shlex.join(["policy-inertia", *sys.argv[1:]])
+    words = (word for word in sys.argv[1:] if word != DEBUG)
+    return shlex.join(["policy-inertia", *words])

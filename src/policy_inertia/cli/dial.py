@@ -10,7 +10,7 @@ from tyro.conf import DisallowNone, arg
 
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import PolicyInEnv, Seed, default_is
-from policy_inertia.cli.view import out, show_calibration
+from policy_inertia.cli.view import say, show_calibration, working
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Dial(Command):
 
         policy = self.source.load()
         env, kwargs = self.source.environment(policy)
-        with out.status("measuring") as status:
+        with working("measuring") as update:
             measured = curves(
                 policy,
                 env,
@@ -47,7 +47,7 @@ class Dial(Command):
                 self.seed,
                 kwargs,
                 again=self.source.elsewhere,
-                watch=lambda label: status.update(f"measuring {label}"),
+                watch=lambda label: update(f"measuring {label}"),
             )
         for curve in measured:
             mode = f" ({curve.mode})" if curve.mode else ""
@@ -58,4 +58,4 @@ class Dial(Command):
         picture = self.out or self.source.beside("dial.png")
         tables = {curve.label: curve.table for curve in measured}
         draw_calibrations(tables, f"{policy.method} on {env}", picture)
-        out.print(f"Picture: {picture}", soft_wrap=True)
+        say(f"Picture: {picture}")

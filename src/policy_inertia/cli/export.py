@@ -10,7 +10,7 @@ from tyro.conf import DisallowNone, arg
 
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import EnvKwargs, PolicyFile, Threshold, assignments, default_is
-from policy_inertia.cli.view import out
+from policy_inertia.cli.view import say
 from policy_inertia.errors import InputError
 
 
@@ -52,12 +52,12 @@ class Export(Command):
             policy = policy.with_hysteresis(self.hysteresis)
         if self.card is None:
             default = path / "policy.onnx" if path.is_dir() else path.with_suffix(".onnx")
-            out.print(str(export(policy, self.out or default)), soft_wrap=True)
+            say(str(export(policy, self.out or default)))
             return
         if not isinstance(policy, Policy):
             raise InputError(f"--card is for policies of this library, but {path} is a foreign zip")
         for file in model_card(policy, self.card, episodes=self.episodes):
-            out.print(str(file), soft_wrap=True)
+            say(str(file))
 
     def _load(self) -> Any:
         """Load the policy: our own, or with --env a foreign one."""
@@ -68,9 +68,8 @@ class Export(Command):
         if ours and self.env is not None:
             raise InputError(f"--env {self.env} is for a foreign zip: {path} names its environment")
         if self.env is not None:
-            return load_core(
-                path, self.env, env_kwargs=assignments("--env-kwargs", self.env_kwargs)
-            )
+            kwargs = assignments("--env-kwargs", self.env_kwargs)
+            return load_core(path, self.env, env_kwargs=kwargs, trust=self.source.trust)
         if path.suffix == ".zip":
             raise InputError(f"{path} does not name its environment: add --env CartPole-v1")
         return self.source.load()

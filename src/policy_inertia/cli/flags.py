@@ -38,6 +38,13 @@ Jobs = Annotated[
     DisallowNone[int | None],
     arg(help="Number of runs at a time.", help_behavior_hint="(default: one per processor core)"),
 ]
+Trust = Annotated[
+    bool,
+    arg(
+        help="Let the files run code: import the package of an environment (package:Id) that they "
+        "name, pass on any arguments, load pickles. For your own files only."
+    ),
+]
 EnvKwargs = Annotated[
     tuple[str, ...],
     arg(help="Arguments of the environment, such as config.scenario=simple.", **_ASSIGNMENTS),
@@ -60,13 +67,15 @@ class PolicyFile:
     """A run folder, or a policy file (.safetensors)."""
     best: bool = False
     """Take the policy of the run's best evaluation. Default: the last policy of the run."""
+    trust: Trust = False
 
     def load(self) -> Policy:
         """Load the policy."""
         from policy_inertia.policies.policy import Policy
 
         take_best = self.best and self.policy.is_dir()
-        return Policy.load(self.policy / "best.safetensors" if take_best else self.policy)
+        file = self.policy / "best.safetensors" if take_best else self.policy
+        return Policy.load(file, trust=self.trust)
 
     def beside(self, name: str) -> Path:
         """Return the path of `name` in the run folder, or in the folder of the policy file."""

@@ -7,12 +7,15 @@ depend on its method.
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
-
-from rich.markup import escape
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
 
 from policy_inertia.cli.at_budget import AtBudget
-from policy_inertia.cli.command import Command
+from policy_inertia.cli.command import DEBUG, Command, command_line
 from policy_inertia.cli.compare import Compare
 from policy_inertia.cli.dial import Dial
 from policy_inertia.cli.evaluate import Evaluate
@@ -27,8 +30,8 @@ from policy_inertia.cli.study import Study
 from policy_inertia.cli.tasks import Tasks
 from policy_inertia.cli.theory import Theory
 from policy_inertia.cli.train import Train
-from policy_inertia.cli.view import complain, out
-from policy_inertia.errors import InputError, nearest
+from policy_inertia.cli.view import complain, out, say
+from policy_inertia.errors import InputError, TrustError, nearest
 from policy_inertia.machine import use_one_thread
 
 # in the order of the overview
@@ -52,37 +55,77 @@ COMMANDS: dict[str, type[Command]] = {
         Tasks,
     )
 }
+WRONG_INPUT, UNEXPECTED, INTERRUPTED, NO_READER = 2, 70, 130, 141
+"""Exit codes; a command itself ends with 0, or with 1 if something failed that it checks."""
 
 
 def main() -> None:
-    """Run one command; bad input ends in one sentence and exit code 2."""
+    """Run one command; every error ends in one sentence and an exit code."""
     use_one_thread()  # before NumPy and JAX are imported
-    name, *args = sys.argv[1:] or ["--help"]
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # not if a program has replaced the stream
+            stream.reconfigure(errors="backslashreplace")  # in a locale without the letter
     try:
-        if name in ("-h", "--help", "help"):
-            out.print(overview(), soft_wrap=True)
-        elif name == "--version":
-            out.print(importlib.metadata.version("policy-inertia"))
-        elif name not in COMMANDS:
-            raise InputError(f"there is no command '{name}'{nearest(name, COMMANDS)}")
-        else:
-            COMMANDS[name].parse(args).run()
-    except InputError as error:
-        complain(str(error), "red")
-        sys.exit(2)
+        run([word for word in sys.argv[1:] if word != DEBUG])
+        sys.stdout.flush()  # raises here, and not when Python ends, if nobody reads it
     except KeyboardInterrupt:
         complain("stopped; the same command with --resume goes on")
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # such as in `policy-inertia tasks | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(NO_READER)
+    except Exception as error:
+        _end(error)
+
+
+def run(words: Sequence[str]) -> None:
+    """Run the command that these words name."""
+    name, *args = words or ["--help"]
+    if name in ("-h", "--help", "help"):
+        out.print("policy-inertia", style="bold", end=" ")
+        say(overview())
+    elif name == "--version":
+        say(importlib.metadata.version("policy-inertia"))
+    elif name not in COMMANDS:
+        raise InputError(f"there is no command '{name}'{nearest(name, COMMANDS)}")
+    else:
+        COMMANDS[name].parse(args).run()
+
+
+def _end(error: Exception) -> NoReturn:
+    """Say in one sentence what went wrong and what to do, and end the program."""
+    if DEBUG in sys.argv or os.environ.get("POLICY_INERTIA_DEBUG", "0") not in ("", "0"):
+        traceback.print_exception(error)
+    if isinstance(error, TrustError):
+        complain(f"{error.refusal}: if you trust this file, run {command_line()} --trust", "red")
+    elif isinstance(error, InputError):
+        complain(str(error), "red")
+    else:
+        complain(_unexpected(error), "red")
+        sys.exit(UNEXPECTED)
+    sys.exit(WRONG_INPUT)
+
+
+def _unexpected(error: Exception) -> str:
+    """A sentence for an error that nobody has thought of."""
+    message = (str(error).strip().splitlines() or [""])[0][:300]
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return (
+        f"unexpected {type(error).__name__}: {message}{place}; {command_line()} {DEBUG} shows the "
+        "traceback, so please report it with that in the project's issue tracker"
+    )
 
 
 def overview() -> str:
-    """All commands, each with its example and its summary, as rich markup."""
+    """All commands, each with its example and its summary."""
     width = max(len(command.example) for command in COMMANDS.values())
     rows = [f"  {c.example:<{width}}   {c.summary()}" for c in COMMANDS.values()]
     return (
-        "[bold]policy-inertia[/bold] makes discrete-action policies smooth, and measures how "
-        "smooth they are.\n\n" + escape("\n".join(rows)) + "\n\n"
-        "Every command explains itself, for example: policy-inertia train --help"
+        "makes discrete-action policies smooth, and measures how smooth they are.\n\n"
+        + "\n".join(rows)
+        + "\n\nEvery command explains itself, for example: policy-inertia train --help\n"
+        f"After an unexpected error, add {DEBUG} to the command to see its traceback."
     )
 
 

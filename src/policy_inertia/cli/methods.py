@@ -8,7 +8,7 @@ from typing import ClassVar
 from rich.table import Table
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.view import out
+from policy_inertia.cli.view import out, say
 
 
 @dataclass(frozen=True)
@@ -31,4 +31,4 @@ class Methods(Command):
             hold = "1 step" if row.repeats == (1,) else f"{', '.join(map(str, row.repeats))} steps"
             table.add_row(name, row.about, hold, f"{row.penalty:g}" if row.penalty else "")
         out.print(table)
-        out.print("\nSettings of a method: policy-inertia train METHOD --help")
+        say("\nSettings of a method: policy-inertia train METHOD --help")

@@ -10,7 +10,7 @@ from tyro.conf import Positional
 
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import default_is
-from policy_inertia.cli.view import out
+from policy_inertia.cli.view import say
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Parity(Command):
         equal = True
         for task in self.tasks or highway.TASKS:
             result = highway.parity(task, range(self.seeds), self.steps)
-            out.print(str(result), soft_wrap=True)
+            say(str(result))
             equal = equal and result.forward <= 1e-9 and not result.flags
         if not equal:
             sys.exit(1)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, Task, TaskID, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
-from policy_inertia.cli.view import out
+from policy_inertia.cli.view import out, say, visible
 
 if TYPE_CHECKING:
     from policy_inertia.study.plan import Run
@@ -34,12 +35,19 @@ def _latest(figures: dict[str, Any]) -> str:
     return "  ".join(parts)
 
 
+class _PlainColumn(TextColumn):
+    """A column of text that is shown as it is, not read as markup."""
+
+    def render(self, task: Task) -> Text:
+        return Text(visible(self.text_format.format(task=task)))
+
+
 def _bars(disable: bool = False) -> Progress:
     return Progress(
-        TextColumn("{task.description}"),
+        _PlainColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
-        TextColumn("{task.fields[status]}"),
+        _PlainColumn("{task.completed:,.0f}/{task.total:,.0f}"),
+        _PlainColumn("{task.fields[status]}"),
         TimeRemainingColumn(),
         console=out,
         disable=disable,
@@ -72,8 +80,7 @@ def training_progress(steps: int, quiet: bool) -> Iterator[Callable[..., None]]:
         nonlocal shown
         if figures is not shown:  # a new evaluation
             shown = figures
-            text = f"step {step:>9,}  {_latest(figures)}  {speed:,.0f} steps/s"
-            out.print(text, soft_wrap=True)
+            say(f"step {step:>9,}  {_latest(figures)}  {speed:,.0f} steps/s")
 
     if quiet or not out.is_terminal:
         yield line
@@ -116,7 +123,7 @@ class _StudyLines:
                 continue
             self.printed.add((r.path, state))
             text = _latest(r.figures) if state == "done" else f"{state}: {r.error}"
-            out.print(f"{ended}/{len(runs)}  {r.label}  {text}", soft_wrap=True)
+            say(f"{ended}/{len(runs)}  {r.label}  {text}")
 
 
 class _StudyBars:

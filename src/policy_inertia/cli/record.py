@@ -16,7 +16,7 @@ from policy_inertia.cli.flags import (
     default_is,
     render_offscreen,
 )
-from policy_inertia.cli.view import out
+from policy_inertia.cli.view import say
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,8 @@ class Record(Command):
         video.write(episodes, path, self.speed)
         for k, episode in enumerate(episodes):
             cut = ", cut there" if episode.cut else ""
-            out.print(
+            say(
                 f"episode {k}: return {episode.return_:.1f}, {episode.switches} switches in "
-                f"{len(episode.steps)} steps{cut}",
-                soft_wrap=True,
+                f"{len(episode.steps)} steps{cut}"
             )
-        out.print(f"Recorded: {path}", soft_wrap=True)
+        say(f"Recorded: {path}")

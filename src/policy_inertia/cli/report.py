@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Literal
 
 from tyro.conf import DisallowNone, Positional
 
-from policy_inertia.cli.command import Command
-from policy_inertia.cli.flags import default_is
+from policy_inertia.cli.command import Command, command_line
+from policy_inertia.cli.flags import Trust, default_is
 from policy_inertia.cli.study_view import write_report
 
 
@@ -33,9 +33,12 @@ class Report(Command):
     """iqm: interquartile mean, bootstrap interval; paper: mean, half a standard deviation."""
     no_inspect: bool = False
     """Record no episodes: the page then has no inspector, and no environment is created."""
+    trust: Trust = False
 
     def run(self) -> None:
         from policy_inertia.study.folder import collect
 
         path = self.out or self.folder / "report.html"
-        write_report(collect(self.folder), path, not self.no_inspect, self.statistic)
+        results = collect(self.folder, self.trust)
+        again = f"{command_line()} --trust"
+        write_report(results, path, not self.no_inspect, self.statistic, again)

@@ -18,7 +18,7 @@ from policy_inertia.cli.flags import (
     default_is,
 )
 from policy_inertia.cli.progress import training_progress
-from policy_inertia.cli.view import out, warn
+from policy_inertia.cli.view import say, warn
 
 
 @dataclass(frozen=True)
@@ -101,5 +101,5 @@ class Smooth(Command):
                 },
                 **changes,
             )
-        out.print(str(result), soft_wrap=True, markup=False)
-        out.print(f"The run is in {folder}", soft_wrap=True)
+        say(str(result))
+        say(f"The run is in {folder}")

@@ -14,7 +14,7 @@ from policy_inertia.cli.command import Command, command_line
 from policy_inertia.cli.flags import WorkerOptions, default_is
 from policy_inertia.cli.progress import counting, study_progress
 from policy_inertia.cli.study_view import show_results
-from policy_inertia.cli.view import out
+from policy_inertia.cli.view import out, say
 
 if TYPE_CHECKING:
     from policy_inertia.study.plan import Study as Plan
@@ -102,8 +102,7 @@ def _show_duration(plan: Plan, folder: Path, jobs: int | None, records: Records)
     out.print(table)
     runs, hours = sum(x.runs for x in lines), sum(x.seconds for x in lines) / 3600
     processes = Workers(jobs).jobs
-    out.print(
+    say(
         f"{runs} runs to do, about {hours:.1f} hours on one core, "
-        f"{hours / processes:.1f} in {processes} processes",
-        soft_wrap=True,
+        f"{hours / processes:.1f} in {processes} processes"
     )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rich.box import SIMPLE_HEAD
-from rich.markup import escape
 from rich.table import Table
 
 from policy_inertia.cli.flags import render_offscreen
-from policy_inertia.cli.view import out, warn
+from policy_inertia.cli.view import out, say, warn, working
 
 if TYPE_CHECKING:
     from policy_inertia.study.analysis.statistics import Estimate
@@ -37,7 +37,7 @@ def show_results(results: Results, with_report: bool = True) -> None:
         warn(f"{run} failed twice: {error}")
     if with_report:
         write_report(results, results.folder / "report.html")
-    out.print(f"The study is in {results.folder}", soft_wrap=True)
+    say(f"The study is in {results.folder}")
     if results.failed:
         sys.exit(1)
 
@@ -47,8 +47,20 @@ def write_report(
     path: Path,
     inspect: bool = True,
     statistic: Literal["iqm", "paper"] = "iqm",
+    trusting: str = "",
 ) -> None:
-    """Write a study's HTML page to `path`; warn if its runs come from different versions."""
+    """Write a study's HTML page to `path`.
+
+    Warns if the runs come from different versions, and if an environment was not made because
+    study.json names code that nobody has declared trusted.
+
+    Args:
+        results: the study.
+        path: the HTML file.
+        inspect: whether to record episodes.
+        statistic: see `policy-inertia report`.
+        trusting: the command that trusts the folder; by default `policy-inertia report`.
+    """
     from policy_inertia.study.report.page import write
 
     mixed = [f"{name} {used}" for name, used in results.versions.items() if ", " in used]
@@ -58,9 +70,14 @@ def write_report(
             "care, or make all of them again in another folder"
         )
     render_offscreen()
-    with out.status("writing the report"):
-        write(results, path, inspect, statistic)
-    out.print(f"Report: {path} ({path.stat().st_size / 1e6:.1f} MB)", soft_wrap=True)
+    trusting = trusting or shlex.join(["policy-inertia", "report", str(results.folder), "--trust"])
+
+    def refused(refusal: str) -> None:
+        warn(f"{refusal}, so no episode is recorded: if you trust this folder, run {trusting}")
+
+    with working("writing the report"):
+        write(results, path, inspect, statistic, refused)
+    say(f"Report: {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
 def study_tables(experiment: ExperimentResults, rows: Sequence[Row]) -> Iterator[Table]:
@@ -95,11 +112,9 @@ def _task_table(title: str, rows: Sequence[Row]) -> Table:
             if r.actions in kinds and not (r.actions == "sampled" and always_greedy(rows, r))
         ]
         if shown:
-            table.add_row(f"[italic]{heading} actions")
+            table.add_row(f"{heading} actions", style="italic")
         for r in shown:
-            table.add_row(
-                escape(r.name), *(_cell(r.estimates.get(m.name), m.format) for m in measures)
-            )
+            table.add_row(r.name, *(_cell(r.estimates.get(m.name), m.format) for m in measures))
         table.add_section()
     return table
 
@@ -115,4 +130,4 @@ def _cell(e: Estimate | None, style: str) -> str:
         return ""
     if e.low is None or e.high is None:
         return style.format(e.value)
-    return f"{style.format(e.value)} \\[{style.format(e.low)}, {style.format(e.high)}]"
+    return f"{style.format(e.value)} [{style.format(e.low)}, {style.format(e.high)}]"

@@ -8,13 +8,13 @@ from typing import ClassVar
 from rich.table import Column, Table
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.view import out
+from policy_inertia.cli.view import out, say
 from policy_inertia.envs.registry import TASKS
 from policy_inertia.presets import preset_of
 
 OTHERS = """
 Every other Atari game works by its name, such as policy_inertia/Breakout-v0, or with sticky
-actions as ALE/Breakout-v5 (pip install 'policy-inertia\\[atari]').
+actions as ALE/Breakout-v5 (pip install 'policy-inertia[atari]').
 Any other Gymnasium env with discrete actions works by its id (package:Id for your own); its
 default settings are the paper's for Highway."""
 
@@ -37,4 +37,4 @@ class Tasks(Command):
             text = [f"{k}={v}" for group in preset.values() for k, v in group.items()]
             table.add_row(name, task.about, ", ".join(dict.fromkeys(text)))
         out.print(table)
-        out.print(OTHERS, soft_wrap=True)
+        say(OTHERS)

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from rich.console import Console
 from tyro.conf import DisallowNone
 
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import Quiet, Seed, default_is
 from policy_inertia.cli.progress import counting
-from policy_inertia.cli.view import complain, out
+from policy_inertia.cli.view import PlainConsole, complain, out, say
 from policy_inertia.files import make_folder, write_file
 
 
@@ -62,13 +61,13 @@ class Theory(Command):
         with counting("checking", 1, self.quiet) as progress:
             survey = run_survey(*settings, progress=progress)
         text = io.StringIO()
-        for console in (out, Console(file=text, width=120)):
+        for console in (out, PlainConsole(file=text, width=120)):
             console.print(*survey_tables(survey), sep="\n")
         write_file(self.out / "checks.txt", text.getvalue().encode())
         if survey.examples:
             draw_improvement(survey.examples, self.out / "improvement.png")
             draw_tradeoff(survey.examples, self.out / "tradeoff.png")
-        out.print(f"The table and the pictures are in {self.out}", soft_wrap=True)
+        say(f"The table and the pictures are in {self.out}")
         if survey.broken:
             complain(f"statements with a proof failed: {'; '.join(survey.broken)}", "red")
             sys.exit(1)

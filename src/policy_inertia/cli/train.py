@@ -12,7 +12,7 @@ from tyro.conf import Positional, Suppress, arg
 from policy_inertia.cli.command import Command, read_flags
 from policy_inertia.cli.flags import Assignments, EnvKwargs, RunOptions, assignments
 from policy_inertia.cli.progress import training_progress
-from policy_inertia.cli.view import out, show_figures, warn
+from policy_inertia.cli.view import say, show_figures, warn
 from policy_inertia.errors import InputError
 
 METHOD_PAGE = """\
@@ -87,7 +87,7 @@ class Train(Command):
             f"{config.method} on {config.env} after {result['step']:,} steps",
             {name: result[name] for name in ("sampled", "greedy", "core") if name in result},
         )
-        out.print(f"The run is in {folder}", soft_wrap=True)
+        say(f"The run is in {folder}")
 
     def _run_config(self) -> Any:
         """The run's settings with the env's arguments from the flags."""

@@ -1,30 +1,76 @@
-"""What the command line prints: sentences and tables."""
+"""What the command line prints: sentences and tables.
+
+Paths, names and titles come from users and from files, so nothing that is printed is markup: every
+text is shown as it is. Styles are arguments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from policy_inertia.metrics.calibration_table import Calibration
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+# Control characters would steer the terminal, marks of direction would reorder a line, and lone
+# surrogates (bytes of a path that are no UTF-8) cannot be printed at all.
+INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """Return a text with what cannot be seen or printed as escape codes, such as \\x1b."""
+    return INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+class PlainConsole(Console):
+    """A console on which every text is shown as it is, in tables too."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **settings)
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        """Convert a text, a cell or a title for printing."""
+        return super().render_str(visible(text), **settings | {"markup": False, "emoji": False})
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing more, and leave the rest to `main`."""
+        self.quiet = True
+        raise BrokenPipeError
+
+
+out = PlainConsole()
+err = PlainConsole(stderr=True)
+
+
+def say(text: str, style: str = "") -> None:
+    """Print lines of text; the terminal wraps them."""
+    out.print(text, style=style, soft_wrap=True)
 
 
 def complain(text: str, style: str = "") -> None:
-    """Print one sentence on stderr."""
-    err.print(f"policy-inertia: {escape(text)}", style=style, soft_wrap=True)
+    """Print one sentence on stderr, on one line."""
+    err.print(f"policy-inertia: {text}".replace("\n", "\\n"), style=style, soft_wrap=True)
 
 
 def warn(text: str) -> None:
     """Print a warning; the command continues."""
     complain(text, "yellow")
+
+
+@contextlib.contextmanager
+def working(text: str) -> Iterator[Callable[[str], None]]:
+    """Show that something is being done; yields a function that changes the text."""
+    with out.status(Text(visible(text))) as status:
+        yield lambda other: status.update(Text(visible(other)))
 
 
 def show_figures(title: str, rows: Mapping[str, dict[str, Any]]) -> None:
@@ -56,5 +102,5 @@ def show_calibration(title: str, table: Calibration) -> None:
 
 def show_titled(title: str, table: Table) -> None:
     """Print a table under its title, which may be wider than the table."""
-    out.print(title, style="italic", soft_wrap=True, markup=False)
+    say(title, "italic")
     out.print(table)

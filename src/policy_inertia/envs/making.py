@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
+from policy_inertia.envs.file_envs import allowed
 from policy_inertia.envs.registry import task_of
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError, nearest
 
 EnvLike = str | Callable[..., gym.Env]
+ID = re.compile(r"(\w[\w.]*:)?[^:]+")
+"""An id, perhaps with the package that registers it in front."""
 
 
 def name_of(env: EnvLike) -> str:
@@ -31,26 +35,37 @@ def make_env(env: EnvLike, kwargs: dict[str, Any] | None = None) -> gym.Env:
 
     Raises:
         InputError: There is no such env, or it cannot be made with these arguments.
+        TrustError: The id or the arguments come from a file and could run code; see `file_envs`.
     """
-    kwargs = kwargs or {}
-    env, kwargs = _resolved(env, kwargs)
+    env, kwargs = _resolved(env, kwargs or {})
     try:
         # the checker is slower than many envs, and warns about what is checked here anyway
         if isinstance(env, str):
             return gym.make(env, disable_env_checker=True, **kwargs)
         return env(**kwargs)
+    except InputError:
+        raise
     except (gym.error.Error, ImportError) as error:
         raise _cannot_make(name_of(env), error) from error
-    except TypeError as error:
+    except Exception as error:  # an env may raise anything when it gets a wrong argument
         if not kwargs:
             raise
+        reason = (str(error).splitlines() or [""])[0]
         raise InputError(
-            f"{name_of(env)} cannot be made with {kwargs}: {str(error).splitlines()[0]}"
+            f"{name_of(env)} cannot be made with {kwargs}: {type(error).__name__}: {reason}"
         ) from error
 
 
 def _resolved(env: EnvLike, kwargs: dict[str, Any]) -> tuple[EnvLike, dict[str, Any]]:
     """Register the env if it is one of ours; return what Gymnasium knows it by."""
+    if not (isinstance(env, str) or callable(env)):
+        raise InputError(f"env is {env!r}: give a Gymnasium id, or a function that makes an env")
+    arguments: Any = kwargs  # a file may hold anything
+    if not isinstance(arguments, dict) or not all(isinstance(name, str) for name in arguments):
+        raise InputError(f"the arguments of the env are {kwargs!r}: give a dictionary of names")
+    env, kwargs = allowed(env, kwargs)
+    if isinstance(env, str) and not ID.fullmatch(env):
+        raise InputError(f"'{env}' is no id of an env: write Id, or package:Id")
     if isinstance(env, str) and env.startswith(("policy_inertia/", "ALE/")):
         if task_of(env).highway_module:
             from policy_inertia.envs import highway
@@ -67,16 +82,16 @@ def make_vector(
     env: EnvLike, n: int, kwargs: dict[str, Any] | None = None
 ) -> tuple[VectorEnv, Spaces]:
     """Make `n` copies of an env; see `make_env`."""
-    kwargs = kwargs or {}
+    given = kwargs or {}
 
     def one() -> gym.Env:
-        return make_env(env, kwargs)
+        return make_env(env, given)
 
     probe = one()
     spaces = Spaces.of(probe.observation_space, probe.action_space, name_of(env))
     probe.close()
     if isinstance(env, str) and _compiled(probe):
-        known, settled = _resolved(env, kwargs)
+        known, settled = _resolved(env, given)
         return gym.make_vec(
             str(known), n, vectorization_mode="vector_entry_point", **settled
         ), spaces

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,9 @@ def model_card(
     if policy.repeats == (1,) and importlib.util.find_spec("onnx") is not None:
         files.append(export(policy, folder / "policy.onnx").path)
     write_json(folder / "results.json", _results(figures, episodes, seed))
-    card = _readme(policy, policy.task or name_of(task), figures, onnx=len(files) > 1)
+    # a name from a file or of a function is not part of the card's Markdown
+    name = re.sub(r"[^\w/:.+-]+", "_", policy.task or name_of(task))
+    card = _readme(policy, name, figures, onnx=len(files) > 1)
     write_file(folder / "README.md", card.encode())
     return [folder / "README.md", folder / "results.json", *files]
 

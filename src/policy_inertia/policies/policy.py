@@ -255,15 +255,18 @@ class Policy:
         write_policy(Path(path), self.parts)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], core: Any = None) -> Policy:
+    def load(cls, path: str | os.PathLike[str], core: Any = None, trust: bool = False) -> Policy:
         """Read what `save` wrote, or a run folder's last policy; nothing in it can run code.
 
         Args:
             path: A policy file or a run folder.
             core: The policy that a smoothed one was trained around (see `load_core`), where the
                 file could not hold it: files hold networks, not functions.
+            trust: Let the file choose the env that `calibrate` and others make by default: a
+                `package:Id`, which imports the package, and any arguments. Without it, the env
+                must be registered, and its arguments are numbers and words.
         """
-        return cls(**vars(read_policy(Path(path), core)))
+        return cls(**vars(read_policy(Path(path), core, trust)))
 
     def _batch(self, observation: ArrayLike) -> tuple[np.ndarray, bool]:
         observation = np.asarray(observation)

@@ -16,6 +16,7 @@ from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
 from policy_inertia.methods import find_method
 from policy_inertia.metrics.calibration_table import Calibration
+from policy_inertia.origin import from_file, trusted
 from policy_inertia.policies.spaces_with_core import (
     SpacesWithCore,
     StoredCore,
@@ -90,12 +91,14 @@ def write_policy(path: Path, parts: PolicyParts) -> None:
     write_arrays(path, arrays, about)
 
 
-def read_policy(path: Path, core: Any = None) -> PolicyParts:
+def read_policy(path: Path, core: Any = None, trust: bool = False) -> PolicyParts:
     """Read what `write_policy` wrote.
 
     Args:
         path: The file, or a run folder with a `policy.safetensors`.
         core: The policy that this one was trained around, where the file could not hold it.
+        trust: Whether the file may name an env whose module is imported, or arguments that are
+            paths; see `origin`.
 
     Raises:
         InputError: The file is damaged, is no policy, or needs a core that was not given.
@@ -103,6 +106,8 @@ def read_policy(path: Path, core: Any = None) -> PolicyParts:
     if path.is_dir():
         path = path / "policy.safetensors"
     arrays, values = read_arrays(path)
+    trusting = f"Policy.load({str(path)!r}, trust=True)"
+    values = trusted(values) if trust else from_file(values, path, trusting)
     if values.get("kind") != "policy":
         raise InputError(
             f"{path} holds no policy: give a policy.safetensors, or the run folder it is in"

@@ -156,13 +156,17 @@ class StudyFolder:
         self._lock.close()
 
 
-def collect(path: Path) -> Results:
+def collect(path: Path, trust: bool = False) -> Results:
     """Read the results of a study: its finished runs, line by line.
+
+    Args:
+        path: the study's folder.
+        trust: whether study.json may name envs whose modules are imported; see `origin`.
 
     Raises:
         InputError: the folder holds no study, or no run of it is finished.
     """
-    about = read_description(path)
+    about = read_description(path, trust)
     experiments = []
     for e in about.experiments:
         lines = [_read_line(path, line) for line in e.lines]
@@ -232,12 +236,15 @@ def _describe(study: Study, experiment: Experiment, path: Path) -> dict[str, Any
     return {"name": experiment.name, **about, "lines": lines}
 
 
-def read_description(path: Path) -> StudyDescription:
+def read_description(path: Path, trust: bool = False) -> StudyDescription:
     """Read the `study.json` of a study's folder."""
     file = path / "study.json"
     if not file.exists():
         raise InputError(f"{path} holds no study (no study.json): give the folder of one")
-    return read_json(file, StudyDescription, "a study's description")
+    trusting = f"policy_inertia.study.folder.collect(Path({str(path)!r}), trust=True)"
+    return read_json(
+        file, StudyDescription, "a study's description", trust=trust, trusting=trusting
+    )
 
 
 def _read_line(path: Path, line: LineDescription) -> LineResults:

@@ -13,7 +13,7 @@ from policy_inertia.envs.atari.options import Options, options_from
 from policy_inertia.envs.atari.roms import games, library, rom_of, vector_class
 from policy_inertia.envs.batch_checks import checked_actions, refuse_ended, reset_mask, seeds_of
 from policy_inertia.envs.registry import env_id
-from policy_inertia.errors import InputError, nearest
+from policy_inertia.errors import InputError, nearest, shown
 
 INFO = ("lives", "episode_frame_number")
 SEEDS = 2**31  # ale-py's seeds are below this
@@ -72,8 +72,8 @@ class GameVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise InputError(
                 f"a batch is not drawn, got {render_mode=}: render a single env, made with gym.make"
             )
-        if num_envs < 1:
-            raise InputError(f"num_envs must be 1 or more, got {num_envs}")
+        if not isinstance(num_envs, int | np.integer) or num_envs < 1:
+            raise InputError(f"num_envs must be 1 or more, got {shown(num_envs)}")
         rom_of(game)
         self.num_envs = num_envs
         self._games = _make(game, num_envs, self.options, stack_num=self.options.stack)
@@ -164,7 +164,7 @@ class GameEnv(gym.Env[np.ndarray, Any]):
         modes = self.metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
             raise InputError(
-                f"there is no render_mode '{render_mode}'{nearest(render_mode, modes)}"
+                f"there is no render_mode {shown(render_mode)}{nearest(render_mode, modes)}"
             )
         self.render_mode = render_mode
         self._one = GameVectorEnv(1, game, **options)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia.errors import InputError, nearest, refuse_outside
+from policy_inertia.errors import InputError, nearest, refuse_outside, shown
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,13 @@ class Options:
             kind, expected = _KINDS[str(field.type)]
             wrong_bool = isinstance(value, bool | np.bool_) and field.type != "bool"
             if wrong_bool or not isinstance(value, kind):
-                raise InputError(f"{field.name} is {value!r}: it must be {expected}")
+                raise InputError(f"{field.name} is {shown(value)}: it must be {expected}")
         refuse_outside(self, 0, 0.999, "repeat_action_probability")
-        refuse_outside(self, 0, None, "noop_max")
-        refuse_outside(self, 1, None, "frameskip", "stack", "max_num_frames_per_episode")
+        refuse_outside(self, 0, 100_000, "noop_max")
+        refuse_outside(self, 1, 1_000, "frameskip", "stack")
+        refuse_outside(self, 1, 2**31 - 1, "max_num_frames_per_episode")
         if self.max_episode_steps is not None:
-            refuse_outside(self, 1, None, "max_episode_steps")
+            refuse_outside(self, 1, 2**31 - 1, "max_episode_steps")
 
 
 _KINDS: dict[str, tuple[Any, str]] = {
@@ -61,5 +62,5 @@ def options_from(values: dict[str, Any]) -> Options:
     known = {field.name for field in dataclasses.fields(Options)}
     for name in values:
         if name not in known:
-            raise InputError(f"an Atari game has no option '{name}'{nearest(name, known)}")
+            raise InputError(f"an Atari game has no option {shown(name)}{nearest(name, known)}")
     return Options(**values)

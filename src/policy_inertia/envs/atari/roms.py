@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from policy_inertia.envs.registry import env_id
-from policy_inertia.errors import InputError, nearest
+from policy_inertia.errors import InputError, nearest, shown
 
 PAPER = {
     "MsPacman": "ms_pacman",
@@ -85,7 +85,7 @@ def rom_of(game: str) -> Any:
     """Return the path of a game's ROM; raise `InputError` if there is no such game or file."""
     roms = library().roms
     if game not in games().values():
-        raise InputError(f"there is no game '{game}'{nearest(str(game), games().values())}")
+        raise InputError(f"there is no game {shown(game)}{nearest(game, games().values())}")
     try:
         return roms.get_rom_path(game)
     except OSError as error:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia.envs.highway.config_checks import flag, number, pair, whole
+from policy_inertia.envs.highway.config_checks import fixed, flag, number, one_of, pair, whole
 from policy_inertia.envs.highway.simulator import records
 from policy_inertia.envs.highway.simulator.observation import FEATURES
 from policy_inertia.envs.highway.simulator.task import Config, TrafficTask
-from policy_inertia.errors import InputError, nearest
+from policy_inertia.errors import InputError, nearest, shown
 
 PRESETS = ("paper", "paper-test", "upstream")
 # highway-env's settings about drawing: we pass those that are given on to highway-env
@@ -87,10 +87,10 @@ def configuration(task: TrafficTask, config: Config | None = None, preset: str =
     Raises:
         InputError: if a setting does not exist or has a wrong value.
     """
-    if preset not in PRESETS:
-        raise InputError(f"there is no preset '{preset}'{nearest(preset, PRESETS)}")
+    if not isinstance(preset, str) or preset not in PRESETS:
+        raise InputError(f"there is no preset {shown(preset)}{nearest(preset, PRESETS)}")
     if config is not None and not isinstance(config, dict):
-        raise InputError(f"config must be a dictionary, got {config!r}")
+        raise InputError(f"config must be a dictionary, got {shown(config)}")
     full = copy.deepcopy(_COMMON | {"observation": OBSERVATION, "action": ACTION})
     layers = {
         "upstream": [task.defaults],
@@ -101,23 +101,23 @@ def configuration(task: TrafficTask, config: Config | None = None, preset: str =
         for key, value in layer.items():
             if layer is config and key not in full and key not in DRAWING and key not in FIXED:
                 known = [*full, *FIXED]
-                raise InputError(f"{task.name} has no setting '{key}'{nearest(key, known)}")
+                raise InputError(f"{task.name} has no setting {shown(key)}{nearest(key, known)}")
             if key in ("observation", "action"):
                 _merge(full[key], value, key)
             elif key not in FIXED:
                 full[key] = copy.deepcopy(value)
-            elif value != FIXED[key]:
-                raise InputError(f"{key} must be {FIXED[key]!r} here, got {value!r}")
+            else:
+                fixed(layer, key, FIXED[key])
     _check(task, full)
     return full
 
 
 def _merge(into: Config, given: Any, where: str) -> None:
     if not isinstance(given, dict):
-        raise InputError(f"{where} must be a dictionary, got {given!r}")
+        raise InputError(f"{where} must be a dictionary, got {shown(given)}")
     for key, value in given.items():
         if key not in into:
-            raise InputError(f"{where} has no setting '{key}'{nearest(key, into)}")
+            raise InputError(f"{where} has no setting {shown(key)}{nearest(key, into)}")
         into[key] = copy.deepcopy(value)
 
 
@@ -150,8 +150,7 @@ def _check(task: TrafficTask, config: Config) -> None:
             number(config, key, -1e6, 1e6)
         if key in ("idm_speed_limit", "normalize_reward", "offroad_terminal"):
             flag(config, key)
-    if config["speed_reward"] not in ("speed", "index"):
-        raise InputError(f"speed_reward must be speed or index, got {config['speed_reward']!r}")
+    one_of(config, "speed_reward", ("speed", "index"))
     pair(config, "reward_speed_range")
     _check_drawing(config)
     task.check(config)
@@ -171,7 +170,7 @@ def _check_drawing(config: Config) -> None:
         elif key == "centering_position":
             position = config[key]
             if not isinstance(position, list | tuple | np.ndarray) or len(position) != 2:
-                raise InputError(f"{key} must be two shares of the screen, got {position!r}")
+                raise InputError(f"{key} must be two shares of the screen, got {shown(position)}")
             for share in position:
                 number({key: share}, key, -10, 10)
         else:
@@ -180,28 +179,29 @@ def _check_drawing(config: Config) -> None:
 
 def _check_observation(observation: Config) -> None:
     for key, value in _OBSERVATION_FIXED.items():
-        if observation[key] != value:
-            raise InputError(f"observation {key} must be {value!r}, got {observation[key]!r}")
+        fixed(observation, key, value, "observation")
     whole(observation, "vehicles_count", 1, 1000)
-    features = observation["features"] = observation["features"] or list(OBSERVATION["features"])
-    if not isinstance(features, list | tuple) or len(features) > records.MAX_FEATURES:
-        raise InputError(f"features must be 1 to {records.MAX_FEATURES} names, got {features!r}")
+    features = observation["features"]
+    if features is None or features == []:
+        features = observation["features"] = list(OBSERVATION["features"])
+    if not isinstance(features, list | tuple) or not 1 <= len(features) <= records.MAX_FEATURES:
+        most = records.MAX_FEATURES
+        raise InputError(f"features must be 1 to {most} names, got {shown(features)}")
     for name in features:
-        if name not in FEATURES:
-            raise InputError(f"there is no feature '{name}'{nearest(str(name), FEATURES)}")
+        if not isinstance(name, str) or name not in FEATURES:
+            raise InputError(f"there is no feature {shown(name)}{nearest(name, FEATURES)}")
     for key in ("absolute", "normalize", "clip", "see_behind", "include_obstacles"):
         flag(observation, key)
     ranges = observation["features_range"]
     if ranges is not None:
         if not isinstance(ranges, dict):
-            raise InputError(f"features_range must be a dictionary or None, got {ranges!r}")
+            raise InputError(f"features_range must be a dictionary or None, got {shown(ranges)}")
         for name in ranges:
             pair(ranges, name)
 
 
 def _check_action(action: Config) -> None:
-    if action["type"] != "DiscreteMetaAction":
-        raise InputError(f"action type must be DiscreteMetaAction, got {action['type']!r}")
+    fixed(action, "type", "DiscreteMetaAction", "action")
     if not (flag(action, "longitudinal") | flag(action, "lateral")):
         raise InputError("an action must be longitudinal, lateral or both, got neither")
     speeds = action["target_speeds"]
@@ -209,8 +209,8 @@ def _check_action(action: Config) -> None:
         speeds = action["target_speeds"] = list(ACTION["target_speeds"])
     most = records.MAX_TARGET_SPEEDS
     if not isinstance(speeds, list | tuple | np.ndarray) or not 2 <= len(speeds) <= most:
-        raise InputError(f"target_speeds must be 2 to {most} speeds, got {speeds!r}")
+        raise InputError(f"target_speeds must be 2 to {most} speeds, got {shown(speeds)}")
     for speed in speeds:
         number({"target_speeds": speed}, "target_speeds", -40, 40)
     if not speeds[0] < speeds[-1]:
-        raise InputError(f"target_speeds must rise, got {speeds!r}")
+        raise InputError(f"target_speeds must rise, got {shown(speeds)}")

@@ -11,16 +11,18 @@ from gymnasium.vector.utils import batch_space
 
 from policy_inertia.envs.batch_checks import checked_actions, refuse_ended, reset_mask, seeds_of
 from policy_inertia.envs.highway.config import configuration, limited
+from policy_inertia.envs.highway.config_checks import whole
 from policy_inertia.envs.highway.simulator.simulation import Simulation
 from policy_inertia.envs.highway.simulator.task import Config
 from policy_inertia.envs.highway.tasks import TASKS, task_named
 from policy_inertia.envs.highway.upstream import original
 from policy_inertia.envs.highway.upstream.configuration import counterpart
 from policy_inertia.envs.registry import env_id
-from policy_inertia.errors import InputError, nearest
+from policy_inertia.errors import InputError, nearest, shown
 
 ACTIONS = ("LEFT", "IDLE", "RIGHT", "FASTER", "SLOWER")  # in the order of records.LEFT, ...
 INFO = ("crashed", "arrived", "speed", "lane", "cost")
+MOST_ENVS, MOST_STEPS = 1_000_000, 10_000_000
 _BOUNDED = {"presence", "cos_h", "sin_h"}  # from -1 to 1 without a range
 
 
@@ -161,10 +163,9 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise InputError(
                 f"a batch is not drawn, got {render_mode=}: render a single env, made with gym.make"
             )
-        if num_envs < 1:
-            raise InputError(f"num_envs must be 1 or more, got {num_envs}")
-        if max_episode_steps is not None and max_episode_steps < 1:
-            raise InputError(f"max_episode_steps must be 1 or more, got {max_episode_steps}")
+        whole({"num_envs": num_envs}, "num_envs", 1, MOST_ENVS)
+        if max_episode_steps is not None:
+            whole({"max_episode_steps": max_episode_steps}, "max_episode_steps", 1, MOST_STEPS)
         traffic_task = task_named(task)
         self.num_envs = num_envs
         self.config = configuration(traffic_task, config, preset)
@@ -214,8 +215,8 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
 
 def _checked_mode(mode: str | None, known: list[str]) -> str | None:
     if mode is not None:
-        if mode not in known:
-            raise InputError(f"there is no render_mode '{mode}'{nearest(str(mode), known)}")
+        if not isinstance(mode, str) or mode not in known:
+            raise InputError(f"there is no render_mode {shown(mode)}{nearest(mode, known)}")
         original.require_upstream("rendering")
     return mode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ def write(
     path: Path,
     inspect: Sequence[Scene] | bool = True,
     statistic: Statistic = "iqm",
+    refused: Callable[[str], None] | None = None,
 ) -> Path:
     """Write the report to `path`, and summary.json, summary.csv and figures/ beside it.
 
@@ -43,6 +44,7 @@ def write(
         inspect: the scenes of the inspector; True records one for each task, False leaves the
             inspector out.
         statistic: "iqm" or "paper"; see `statistics.estimate`.
+        refused: called if no episode is recorded because study.json is not trusted.
 
     Raises:
         InputError: no run is finished, or the file cannot be written.
@@ -50,7 +52,7 @@ def write(
     if not any(x.seeds for e in results.experiments for x in e.lines):
         raise InputError(f"{results.folder} has no finished run: there is nothing to report yet")
     if isinstance(inspect, bool):
-        scenes, notes = record_scenes(results) if inspect else ([], [])
+        scenes, notes = record_scenes(results, refused=refused) if inspect else ([], [])
     else:
         scenes, notes = list(inspect), []
     rows = summary.tabulate(results, statistic)

@@ -20,6 +20,7 @@ from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import sampled_and_greedy
 from policy_inertia.machine import use_one_thread
 from policy_inertia.metrics.measures import RETURN
+from policy_inertia.origin import file_texts, from_file
 from policy_inertia.policies.policy import Policy
 from policy_inertia.run_settings import RunConfig
 from policy_inertia.seeds import Stream, stream_seed
@@ -29,7 +30,10 @@ from policy_inertia.training.checkpoints import Checkpoints
 from policy_inertia.training.loop import run
 
 Job = dict[str, Any]
-"""A run as JSON: its folder, its configuration, and the levels of its extra evaluations."""
+"""A run as JSON: its folder, its configuration, and the levels of its extra evaluations.
+
+`files` names the files that its texts come from, if they are not the user's own words.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,9 @@ class Outcome:
 def job_of(run: Run) -> Job:
     """Return a run as the JSON that a worker reads."""
     levels = {name: list(getattr(run, name)) for name in EXTRAS}
-    return {"path": str(run.path), "config": run.config.to_dict(), **levels}
+    config = run.config.to_dict()
+    files = sorted({text.file for _, text in file_texts(config)})
+    return {"path": str(run.path), "config": config, "files": files, **levels}
 
 
 def attempt(job: Job) -> Outcome:
@@ -62,7 +68,10 @@ def attempt(job: Job) -> Outcome:
 
 
 def _execute(job: Job) -> None:
-    config, path = RunConfig.from_dict(job["config"]), Path(job["path"])
+    values, path = job["config"], Path(job["path"])
+    if job["files"]:
+        values = from_file(values, ", ".join(job["files"]))
+    config = RunConfig.from_dict(values)
     if not finished(path, config.steps) or _cannot_evaluate(job):
         run(config, path, resume=True)
     for name in EXTRAS:

@@ -6,6 +6,7 @@ reads the folders and goes on.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections import deque
@@ -15,6 +16,7 @@ from typing import Any, Protocol
 
 from policy_inertia.envs.making import make_vector
 from policy_inertia.errors import InputError
+from policy_inertia.origin import trusted
 from policy_inertia.study.folder import StudyFolder, collect, finished, read_extra
 from policy_inertia.study.plan import EXTRAS, Run, Study
 from policy_inertia.study.results import Results
@@ -115,10 +117,31 @@ def run_study(
             _prepare(r, records)
         carry_out(runs, pool, watch or (lambda runs: None), records)
         folder.write_failures(runs)
-        return collect(path)
+        return _vouched_for(collect(path), study)
     finally:
         pool.close()
         folder.close()
+
+
+def _vouched_for(results: Results, study: Study) -> Results:
+    """Mark the settings of this study's experiments as the caller's own words.
+
+    They were read from study.json, which this process has written. Experiments that the file had
+    before are still what a file says.
+    """
+    own = {e.name for e in study.experiments}
+    experiments = [
+        dataclasses.replace(
+            e,
+            lines=[
+                dataclasses.replace(x, env=str(x.env), config=trusted(x.config)) for x in e.lines
+            ],
+        )
+        if e.name in own
+        else e
+        for e in results.experiments
+    ]
+    return dataclasses.replace(results, experiments=experiments)
 
 
 def done(r: Run) -> bool:

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from policy_inertia.envs.highway.simulator.task import TrafficTask
 from policy_inertia.envs.registry import env_id, highway_modules
-from policy_inertia.errors import InputError, nearest
+from policy_inertia.errors import InputError, nearest, shown
 
 
 class _Tasks(Mapping[str, TrafficTask]):
@@ -28,7 +28,7 @@ TASKS: Mapping[str, TrafficTask] = _Tasks()
 
 def task_named(name: str) -> TrafficTask:
     """Return a task by its name, its Gymnasium id or highway-env's id."""
-    for known, task in TASKS.items():
+    for known, task in TASKS.items() if isinstance(name, str) else ():
         if name in (known, env_id(known), task.upstream and task.upstream.id):
             return task
-    raise InputError(f"there is no Highway task '{name}'{nearest(name, TASKS)}")
+    raise InputError(f"there is no Highway task {shown(name)}{nearest(name, TASKS)}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia.envs.highway.config_checks import number, reward_range, whole
+from policy_inertia.envs.highway.config_checks import number, one_of, reward_range, whole
 from policy_inertia.envs.highway.simulator import generator
 from policy_inertia.envs.highway.simulator.jit import Record, Rows, compiled, inlined
 from policy_inertia.envs.highway.simulator.lanes import (
@@ -217,8 +217,7 @@ def _check(config: Config) -> None:
     if config["simulation_frequency"] < 2:
         raise InputError("the intersection's rules need a simulation_frequency of 2 or more, got 1")
     number(config, "spawn_probability", 0, 1)
-    if config["destination"] not in (None, "o1", "o2", "o3"):
-        raise InputError(f"destination must be o1, o2, o3 or None, got {config['destination']!r}")
+    one_of(config, "destination", ("o1", "o2", "o3"), None)
     if config["normalize_reward"]:
         reward_range(config["collision_reward"], config["arrived_reward"])
 

@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policy_inertia.envs.highway.config_checks import count_range
+from policy_inertia.envs.highway.config_checks import count_range, one_of
 from policy_inertia.envs.highway.simulator import generator
 from policy_inertia.envs.highway.simulator.jit import Record, Rows, compiled
 from policy_inertia.envs.highway.simulator.lanes import Network, centre, network, straight
 from policy_inertia.envs.highway.simulator.placement import add, draw_count, make_ego
 from policy_inertia.envs.highway.simulator.task import Config, TrafficTask, Upstream
-from policy_inertia.errors import InputError
 
 _RIGHT, _ONCOMING = 1, 2  # lanes by their rows in the network's table
 _LENGTH = 800
@@ -93,9 +92,7 @@ def _vehicles(config: Config) -> tuple[int, int]:
 
 
 def _check(config: Config) -> None:
-    if config["scenario"] not in _SCENARIOS:
-        known = ", ".join(_SCENARIOS)
-        raise InputError(f"scenario must be one of {known}, got {config['scenario']!r}")
+    one_of(config, "scenario", _SCENARIOS)
 
 
 def _values(config: Config) -> dict[str, float]:
