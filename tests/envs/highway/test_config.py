@@ -56,7 +56,7 @@ def test_the_paper_tests_lane_change_with_45_vehicles() -> None:
         ("LaneChange", {"collision_reward": math.nan}, "collision_reward"),
         ("LaneChange", {"vehicles_density": 0}, "vehicles_density"),
         ("LaneChange", {"reward_speed_range": [30, 20]}, "low below high"),
-        ("LaneChange", {"speed_reward": "fast"}, "speed or index"),
+        ("LaneChange", {"speed_reward": "fast"}, "one of speed, index"),
         ("LaneChange", {"controlled_vehicles": 2}, "must be 1 here"),
         ("LaneChange", {"observation": {"type": "OccupancyGrid"}}, "must be 'Kinematics'"),
         ("LaneChange", {"observation": {"features": ["x", "colour"]}}, "no feature 'colour'"),
