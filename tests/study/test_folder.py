@@ -102,7 +102,7 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"study\.json"):
         collect(tmp_path)
     (tmp_path / "study.json").write_text(json.dumps({"format": FORMAT, "name": "x"}))
-    with pytest.raises(InputError, match="'experiments' is missing"):
+    with pytest.raises(InputError, match="title is missing"):
         collect(tmp_path)
     about = {"title": "t", "about": "", "command": "", "experiments": []}
     (tmp_path / "study.json").write_text(json.dumps({"format": FORMAT, "name": "x", **about}))

@@ -24,6 +24,7 @@ from policy_inertia.files import (
     remove_folder,
     sync_folder,
     write_new,
+    writing,
 )
 from policy_inertia.replay.interface import Stored
 from policy_inertia.storage import (
@@ -115,7 +116,9 @@ class Checkpoints:
         parts = records if isinstance(records, dict) else {"": records}
         size = sum(array.nbytes for array in (*arrays.values(), *parts.values()))
         make_folder(self.run)
-        if machine.free_disk(self.run) < 1.01 * size:  # no room for three: two have to do
+        with writing(self.run):
+            room = machine.free_disk(self.run)
+        if room < 1.01 * size:  # not enough for a third one: the oldest makes room
             self._remove_all_but(self._last)
         remove_folder(folder)
         try:
