@@ -104,7 +104,7 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     (tmp_path / "study.json").write_text(json.dumps({"format": FORMAT, "name": "x"}))
     with pytest.raises(InputError, match="title is missing"):
         collect(tmp_path)
-    about = {"title": "t", "about": "", "command": "", "experiments": []}
+    about = {"title": "t", "about": "", "command": "", "versions": {}, "experiments": []}
     (tmp_path / "study.json").write_text(json.dumps({"format": FORMAT, "name": "x", **about}))
     with pytest.raises(InputError, match="no finished run yet"):
         collect(tmp_path)
