@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -109,7 +110,8 @@ def read_file(path: Path, limit: int) -> bytes:
     regular_file(path)
     try:
         with open(path, "rb") as file:
-            data = file.read(limit + 1)
+            # a file may grow, and `read` reserves as much memory as it is asked for
+            data = file.read(min(os.fstat(file.fileno()).st_size, limit) + 1)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror or error})") from error
     if len(data) > limit:
