@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self
@@ -76,13 +75,14 @@ class Train(Command):
         return read_flags(TrainMethod, args[len(words) :], cls, f"train {name} {task}", page)
 
     def run(self) -> None:
+        from policy_inertia.study.folder import read_result
         from policy_inertia.training.loop import default_folder, run
 
         config = self._run_config()
         folder = self.options.out or default_folder(config.env, config.method, config.seed)
         with training_progress(config.steps, self.options.quiet) as progress:
             run(config, folder, resume=self.options.resume, progress=progress, warn=warn)
-        result = json.loads((folder / "result.json").read_text())
+        result = read_result(folder).to_dict()
         show_figures(
             f"{config.method} on {config.env} after {result['step']:,} steps",
             {name: result[name] for name in ("sampled", "greedy", "core") if name in result},
