@@ -49,7 +49,10 @@ def test_values_become_dataclasses_of_the_declared_types() -> None:
         ({"wheels": [{}]}, "wheels[0].radius is missing: it must be a number"),
         ({"wheels": [{"radius": True}]}, "wheels[0].radius is True: it must be a number"),
         ({"wheels": [{"radius": float("nan")}]}, "wheels[0].radius is nan: it must be a number"),
-        ({"wheels": [{"radius": 10**400}]}, "wheels[0].radius is a whole number of more than 30"),
+        (
+            {"wheels": [{"radius": 10**400}]},
+            "wheels[0].radius is 1000000000",
+        ),
         ({"wheels": [{"radius": 1, "spoke": 2}]}, "'spoke' is no setting of Wheel in wheels[0]"),
         ({"gears": 1.5}, "gears is 1.5: it must be a whole number or a list"),
         ({"gears": [1, "x"]}, "gears[1] is 'x': it must be a whole number"),

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from policy_inertia.errors import InputError, TrustError, nearest
+from policy_inertia.errors import InputError, TrustError, nearest, shown
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ def parse_object(data: bytes, where: object, kind: str) -> dict[str, Any]:
     """Parse the bytes of a JSON file that holds one object."""
     value = parse(data, json.loads, where, kind)
     if not isinstance(value, dict):
-        raise InputError(f"{where} holds {_shown(value)}: expected {kind}, which is a JSON object")
+        raise InputError(f"{where} holds {shown(value)}: expected {kind}, which is a JSON object")
     return value
 
 
@@ -224,16 +224,8 @@ def _refuse_unknown(
 
 
 def _refuse(name: str, value: Any, expected: str) -> Any:
-    start = f"{name} is {_shown(value)}" if name else f"it holds {_shown(value)}"
+    start = f"{name} is {shown(value)}" if name else f"it holds {shown(value)}"
     raise InputError(f"{start}: it must be {expected}")
-
-
-def _shown(value: Any) -> str:
-    """A value for error messages, cut where it is long."""
-    if isinstance(value, int) and abs(value) >= 10**30:
-        return "a whole number of more than 30 digits"
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _expected(kind: Any) -> str:

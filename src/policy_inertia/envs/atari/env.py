@@ -72,7 +72,8 @@ class GameVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             raise InputError(
                 f"a batch is not drawn, got {render_mode=}: render a single env, made with gym.make"
             )
-        if not isinstance(num_envs, int | np.integer) or num_envs < 1:
+        given: Any = num_envs
+        if not isinstance(given, int | np.integer) or given < 1:
             raise InputError(f"num_envs must be 1 or more, got {shown(num_envs)}")
         rom_of(game)
         self.num_envs = num_envs

@@ -87,7 +87,8 @@ def configuration(task: TrafficTask, config: Config | None = None, preset: str =
     Raises:
         InputError: if a setting does not exist or has a wrong value.
     """
-    if not isinstance(preset, str) or preset not in PRESETS:
+    given: Any = preset  # a file may hold anything
+    if not isinstance(given, str) or given not in PRESETS:
         raise InputError(f"there is no preset {shown(preset)}{nearest(preset, PRESETS)}")
     if config is not None and not isinstance(config, dict):
         raise InputError(f"config must be a dictionary, got {shown(config)}")

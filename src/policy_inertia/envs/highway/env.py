@@ -213,7 +213,7 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return info
 
 
-def _checked_mode(mode: str | None, known: list[str]) -> str | None:
+def _checked_mode(mode: Any, known: list[str]) -> str | None:
     if mode is not None:
         if not isinstance(mode, str) or mode not in known:
             raise InputError(f"there is no render_mode {shown(mode)}{nearest(mode, known)}")

@@ -26,7 +26,7 @@ class _Tasks(Mapping[str, TrafficTask]):
 TASKS: Mapping[str, TrafficTask] = _Tasks()
 
 
-def task_named(name: str) -> TrafficTask:
+def task_named(name: object) -> TrafficTask:
     """Return a task by its name, its Gymnasium id or highway-env's id."""
     for known, task in TASKS.items() if isinstance(name, str) else ():
         if name in (known, env_id(known), task.upstream and task.upstream.id):
