@@ -1,0 +1,27 @@
+"""The Markdown table of what a planner that knows the future reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from policy_inertia.metrics.measures import CRASHES, OSCILLATION, RETURN
+from policy_inertia.planner.upper_edge import UpperEdge
+
+SHOWN = (RETURN, OSCILLATION, CRASHES)
+
+
+def planner_table(edges: Mapping[str, UpperEdge], budgets: Sequence[float]) -> str:
+    """Return a table with a column for each task and a row for each budget of oscillation.
+
+    A cell has the return, the measured oscillation ratio and the crash rate.
+
+    Args:
+        edges: the planner's episodes, by the title of the column.
+        budgets: oscillation ratios; the last row has no limit.
+    """
+    rows = [["budget", *edges], ["---"] * (1 + len(edges))]
+    for budget in (*budgets, None):
+        cells = (e.within(budget).summary() for e in edges.values())
+        label = "no limit" if budget is None else f"{budget:g}"
+        rows.append([label, *(", ".join(m.show(c[m.name]) for m in SHOWN) for c in cells)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
