@@ -187,5 +187,5 @@ def test_a_limit_of_steps_is_the_same_for_a_batch_and_a_single_env(frequency: in
 
 
 def test_a_limit_of_no_steps_is_refused() -> None:
-    with pytest.raises(InputError, match="max_episode_steps must be 1 or more"):
+    with pytest.raises(InputError, match="max_episode_steps must be a whole number from 1"):
         TrafficVectorEnv(max_episode_steps=0)

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from policy_inertia.run_settings import settings
 from policy_inertia.study.analysis.constant_action import constant_action_records
 from policy_inertia.study.results import ExperimentResults, LineResults, Results
@@ -26,5 +28,6 @@ def test_the_best_single_action_is_a_rival_at_every_budget() -> None:
     for r in records:
         assert (r.label, r.figures["oscillation_ratio"]) == ("one action", 0.0)
         assert r.figures["calibrated_return"] > 0
-        # an arrival returns 5, a crash 0
-        assert r.figures["return"] + 5 * r.figures["crash_rate"] == 5
+        # an arrival returns 5 and a crash 0; a car may also crash in the step in which it arrives
+        assert 5 * (1 - r.figures["crash_rate"]) <= r.figures["return"] + 1e-9 <= 5 + 1e-9
+        assert r.figures["return"] * 6 % 5 == pytest.approx(0, abs=1e-9)

@@ -75,5 +75,5 @@ def test_every_seed_has_a_line_of_its_own() -> None:
 
 
 def test_a_missing_record_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"seed-7\.json holds no record"):
+    with pytest.raises(InputError, match=r"there is no .*seed-7\.json: run this seed"):
         read_plug_in(tmp_path, [7])
