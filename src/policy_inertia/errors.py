@@ -36,7 +36,7 @@ class TrustError(InputError):
 def shown(value: object) -> str:
     """Return a value for an error message: its text, cut where it is long."""
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except ValueError:  # Python writes no whole numbers of more than 4300 digits
         return f"a very large {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
@@ -54,7 +54,8 @@ def nearest(name: object, known: Iterable[str]) -> str:
         is similar and there are more than twelve.
     """
     known = sorted(known)
-    close = difflib.get_close_matches(str(name)[:100], known, n=1)
+    text = name if isinstance(name, str) else shown(name)
+    close = difflib.get_close_matches(text[:100], known, n=1)
     if close:
         return f": did you mean '{close[0]}'?"
     if len(known) <= 12:

@@ -70,7 +70,8 @@ class GameVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.options = options_from(options)
         if render_mode is not None:
             raise InputError(
-                f"a batch is not drawn, got {render_mode=}: render a single env, made with gym.make"
+                f"a batch is not drawn, got render_mode={shown(render_mode)}: render a single env, "
+                "made with gym.make"
             )
         given: Any = num_envs
         if not isinstance(given, int | np.integer) or given < 1:

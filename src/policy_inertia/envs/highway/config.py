@@ -9,9 +9,15 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import numpy as np
-
-from policy_inertia.envs.highway.config_checks import fixed, flag, number, one_of, pair, whole
+from policy_inertia.envs.highway.config_checks import (
+    fixed,
+    flag,
+    is_list,
+    number,
+    one_of,
+    pair,
+    whole,
+)
 from policy_inertia.envs.highway.simulator import records
 from policy_inertia.envs.highway.simulator.observation import FEATURES
 from policy_inertia.envs.highway.simulator.task import Config, TrafficTask
@@ -170,7 +176,7 @@ def _check_drawing(config: Config) -> None:
             number(config, key, 0.1, 100)
         elif key == "centering_position":
             position = config[key]
-            if not isinstance(position, list | tuple | np.ndarray) or len(position) != 2:
+            if not is_list(position) or len(position) != 2:
                 raise InputError(f"{key} must be two shares of the screen, got {shown(position)}")
             for share in position:
                 number({key: share}, key, -10, 10)
@@ -209,7 +215,7 @@ def _check_action(action: Config) -> None:
     if speeds is None:
         speeds = action["target_speeds"] = list(ACTION["target_speeds"])
     most = records.MAX_TARGET_SPEEDS
-    if not isinstance(speeds, list | tuple | np.ndarray) or not 2 <= len(speeds) <= most:
+    if not is_list(speeds) or not 2 <= len(speeds) <= most:
         raise InputError(f"target_speeds must be 2 to {most} speeds, got {shown(speeds)}")
     for speed in speeds:
         number({"target_speeds": speed}, "target_speeds", -40, 40)

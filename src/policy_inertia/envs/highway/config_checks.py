@@ -52,10 +52,15 @@ def flag(config: Settings, key: str) -> bool:
     return bool(config[key])
 
 
+def is_list(value: object) -> bool:
+    """Return whether a value is a list, a tuple or an array of one dimension."""
+    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim == 1)
+
+
 def pair(config: Settings, key: str) -> tuple[float, float]:
     """Return the two numbers at `key`; the first must be the smaller one."""
     values = config[key]
-    if not isinstance(values, list | tuple | np.ndarray) or len(values) != 2:
+    if not is_list(values) or len(values) != 2:
         raise InputError(f"{key} must be two numbers [low, high], got {shown(values)}")
     low, high = (number({key: value}, key, -1e6, 1e6) for value in values)
     if not low < high:
@@ -66,7 +71,7 @@ def pair(config: Settings, key: str) -> tuple[float, float]:
 def count_range(config: Settings, key: str, low: int, high: int) -> tuple[int, int]:
     """Return the least and the greatest count at `key`: one whole number or [least, most]."""
     value = config[key]
-    ends = list(value) if isinstance(value, list | tuple | np.ndarray) else [value, value]
+    ends = list(value) if is_list(value) else [value, value]
     if len(ends) != 2:
         raise InputError(f"{key} must be a number or [least, most], got {shown(value)}")
     least, most = (whole({key: end}, key, low, high) for end in ends)

@@ -161,16 +161,16 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     ) -> None:
         if render_mode is not None:
             raise InputError(
-                f"a batch is not drawn, got {render_mode=}: render a single env, made with gym.make"
+                f"a batch is not drawn, got render_mode={shown(render_mode)}: render a single env, "
+                "made with gym.make"
             )
-        whole({"num_envs": num_envs}, "num_envs", 1, MOST_ENVS)
-        if max_episode_steps is not None:
-            whole({"max_episode_steps": max_episode_steps}, "max_episode_steps", 1, MOST_STEPS)
+        num_envs = self.num_envs = whole({"num_envs": num_envs}, "num_envs", 1, MOST_ENVS)
         traffic_task = task_named(task)
-        self.num_envs = num_envs
         self.config = configuration(traffic_task, config, preset)
         if max_episode_steps is not None:
-            self.config = limited(self.config, max_episode_steps)
+            limit = {"max_episode_steps": max_episode_steps}
+            steps = whole(limit, "max_episode_steps", 1, MOST_STEPS)
+            self.config = limited(self.config, steps)
         self.simulation = Simulation(traffic_task, self.config, num_envs)
         self.single_observation_space = _observation_space(self.config)
         self.single_action_space = gym.spaces.Discrete(self.simulation.actions_count)
