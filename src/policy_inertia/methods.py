@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from policy_inertia.algorithms.controllers.dial import DialConfig
 from policy_inertia.algorithms.controllers.gate import GateConfig
 from policy_inertia.algorithms.controllers.inertia import InertiaConfig
+from policy_inertia.algorithms.controllers.limit import LimitConfig, LimitGateConfig
 from policy_inertia.algorithms.dqn import DQNConfig
 from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.algorithms.interface import AlgorithmConfig
@@ -41,6 +42,12 @@ METHODS: dict[str, Method] = {
     "dial-sac": Method("SAC and a controller for every price of switching", DialConfig(core=_SAC)),
     "gate-dqn": Method("DQN and a gate for every price: repeat or follow", GateConfig(core=_DQN)),
     "gate-sac": Method("SAC and a gate for every price: repeat or follow", GateConfig(core=_SAC)),
+    "limit-dqn": Method(
+        "DQN and a controller for every limit on switching", LimitConfig(core=_DQN)
+    ),
+    "limit-sac": Method(
+        "SAC and a controller for every limit on switching", LimitConfig(core=_SAC)
+    ),
     "dqn-repeat": Method("DQN that also picks how long to hold an action", _DQN, REPEATS),
     "sac-repeat": Method("SAC that also picks how long to hold an action", _SAC, REPEATS),
     "dqn-ip": Method("DQN trained with a penalty on switching", _DQN, penalty=PENALTY),
@@ -52,6 +59,10 @@ AROUND_A_CORE: dict[str, Method] = {
     "smooth": Method(
         "a gate for every price of switching around a frozen core",
         GateConfig(core=FrozenConfig(), refund=0.1),
+    ),
+    "smooth-limit": Method(
+        "a gate for every limit on switching around a frozen core",
+        LimitGateConfig(core=FrozenConfig()),
     ),
     "smooth-mu": Method(
         "the paper's learned inertia around a frozen core", InertiaConfig(core=FrozenConfig())

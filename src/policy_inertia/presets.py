@@ -19,7 +19,7 @@ CLASSIC: Preset = {
     },
     "SACConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
     "InertiaConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
-    "PricedConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
+    "ValuedConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
 }
 
 # The paper's column for Atari. Ours are how often to evaluate (in the paper 20 rollouts every 5,000
@@ -44,7 +44,7 @@ ATARI: Preset = {
     "DQNConfig": {"hidden": (512,), "train_interval": 4},
     "SACConfig": {"hidden": (512,), "train_interval": 4, "target_rate": 0.005, "at_once": True},
     "InertiaConfig": {**_ATARI_CONTROLLER, "pic_learning_rate": 3e-3, "temperature": 1e-4},
-    "PricedConfig": _ATARI_CONTROLLER,
+    "ValuedConfig": _ATARI_CONTROLLER,
 }
 
 PRESETS: dict[str, Preset] = {"CartPole-v1": CLASSIC, "atari": ATARI}

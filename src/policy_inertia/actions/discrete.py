@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.actions.bucket import TOKEN
 from policy_inertia.errors import InputError
 from policy_inertia.types import Array
 
@@ -61,6 +62,10 @@ class Discrete:
 
     def distance(self, a: Array, b: Array) -> Array:
         return (a != b).astype(np.float32)
+
+    def cost(self, previous: Array, actions: Array) -> Array:
+        """A switch takes one token."""
+        return ((actions != previous) & (previous >= 0)) * np.int32(TOKEN)
 
     def encode(self, actions: Array, xp: Any = np) -> Array:
         """Rows of the identity, and a row of zeros for the null action."""

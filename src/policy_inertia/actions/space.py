@@ -47,6 +47,10 @@ class ActionSpace(Protocol):
     def distance(self, a: Array, b: Array) -> Array:
         """How far apart two actions are, from 0 (the same) to 1: `(n,)` floats."""
 
+    def cost(self, previous: Array, actions: Array) -> Array:
+        """What a move from `previous` takes out of a bucket of tokens: `(n,)` whole numbers, in
+        millionths of a token (see `bucket.py`). From the null action every move is free."""
+
     def encode(self, actions: Array, xp: Any = np) -> Array:
         """What a network sees of actions: `(n, width)` float32; zeros for the null action."""
 

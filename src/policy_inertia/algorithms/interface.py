@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from jax import numpy as jnp
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.actions.space import ActionSpace, select
 from policy_inertia.envs.spec import Spec
@@ -33,6 +34,13 @@ class Traits:
     """The core is a policy that somebody else trained."""
     dial: bool = False
     """The price of switching can be set after training."""
+    limit: bool = False
+    """The limit on switching that it plans with can be set after training."""
+
+    @property
+    def adjustable(self) -> bool:
+        """Whether one training run gives policies of every degree of smoothness."""
+        return self.dial or self.limit
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,11 @@ class AlgorithmConfig:
     def core_config(self) -> AlgorithmConfig:
         """The settings of the core; these settings themselves where nothing is nested."""
         return self
+
+    @property
+    def limit(self) -> Limit | None:
+        """The one limit on switching that was learned; None for other algorithms."""
+        return None
 
     def variants(self) -> list[AlgorithmConfig]:
         """These settings, and those of every other way to act by the same parameters."""
@@ -119,7 +132,7 @@ class Apply(Protocol):
 
 
 class EpisodePolicy(Protocol):
-    """Give the distribution to act by in training; `drawn` is each running episode's number."""
+    """Give the distribution to act by in training; `drawn` has each running episode's numbers."""
 
     def __call__(
         self, params: Tree, obs: np.ndarray, prev_action: np.ndarray, drawn: np.ndarray
@@ -129,6 +142,16 @@ class EpisodePolicy(Protocol):
 def no_draw(step: int, rng: np.random.Generator) -> float:
     """Every episode is acted in the same way: no number is drawn."""
     return 0.0
+
+
+def no_rule(action: np.ndarray, prev_action: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Every action may be taken."""
+    return action
+
+
+def no_change(drawn: np.ndarray, prev_action: np.ndarray, action: np.ndarray) -> np.ndarray:
+    """An episode's numbers stay what they are."""
+    return drawn
 
 
 def no_epsilon(updates: int) -> float:
@@ -142,9 +165,15 @@ class Behaviour:
 
     policy: EpisodePolicy
     actions: ActionSpace
-    draw: Callable[[int, np.random.Generator], float] = no_draw
-    """Draw a number for an episode that begins at this step; it decides how the episode is acted,
-    for example at which price of switching."""
+    draw: Callable[[int, np.random.Generator], Any] = no_draw
+    """Draw a number, or several, for an episode that begins at this step; they decide how the
+    episode is acted, for example at which price of switching."""
+    permit: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] = no_rule
+    """Give the actions to take instead of these, after these previous ones and in episodes with
+    these numbers: the rule that random actions keep too."""
+    track: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] = no_change
+    """Give the episodes' numbers after a step, from those before, the previous actions and the
+    actions: for example, how many tokens are left."""
     epsilon: Callable[[int], float] = no_epsilon
     """The share of uniformly random actions after this many updates."""
 
@@ -163,7 +192,7 @@ class Behaviour:
         if epsilon > 0:
             random = self.actions.sample(rng, len(obs))
             action = select(rng.random(len(obs)) < epsilon, random, action)
-        return action
+        return self.permit(action, prev_action, drawn)
 
 
 def sampling(apply: Apply, actions: ActionSpace) -> Behaviour:
@@ -225,3 +254,13 @@ class Dial(Nested):
     the best."""
     mode: Callable[[Tree], str]
     """How it acts now, in a few words."""
+
+
+@dataclass(frozen=True)
+class Limited(Nested):
+    """A nested algorithm that plans with a limit on switching."""
+
+    within: Callable[[Tree, Limit, np.ndarray], Tree]
+    """Set the limit, and the tokens (in millionths) that each row has left."""
+    largest_burst: float
+    """The largest bucket that was learned, in tokens."""

@@ -20,6 +20,9 @@ LOG_ZERO = -1e4
 """The logarithm of a zero probability: finite, so that no gradient becomes NaN, and so small that
 its exponential is exactly 0."""
 
+IMPOSSIBLE = np.float32(-1e30)
+"""The value of an action that cannot be taken: below every other, and finite."""
+
 
 def chosen(q: Array, action: Array, xp: Any = jnp) -> Array:
     """q[..., action]: (..., B, A) and (B,) -> (..., B); a product, as XLA's gather is slower."""

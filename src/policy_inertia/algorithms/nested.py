@@ -62,8 +62,8 @@ class Controller(Protocol):
     ) -> np.ndarray:
         """Give the probability of repeating where an agent wants `action`; on the host."""
 
-    def draw(self, step: int, rng: np.random.Generator) -> float:
-        """Draw a number for a training episode that begins at this step (see `Behaviour`)."""
+    def draw(self, step: int, rng: np.random.Generator) -> Any:
+        """Draw numbers for a training episode that begins at this step (see `Behaviour`)."""
 
     def explore(
         self, params: Tree, obs: np.ndarray, prev: np.ndarray, core: Acting, drawn: np.ndarray

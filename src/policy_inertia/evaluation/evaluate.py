@@ -114,7 +114,7 @@ def _run(
     while len(finished) < episodes:
         numbers = queue.running(envs)
         counted = numbers < episodes  # an idle env runs episodes that do not count
-        log.add(envs.obs[counted], previous[counted])
+        log.add(envs.obs, previous, state, counted)
         taken = list(envs.actions)  # a reset puts new lists in place
         if max(map(len, taken)) >= MOST_STEPS:
             raise InputError(
@@ -155,27 +155,34 @@ class _ControllerLog:
     def __init__(self, policy: Predictor, spaces: Spaces) -> None:
         self._policy = policy if isinstance(policy, Policy) and policy.nested else None
         self._spaces = spaces
-        self._steps: list[tuple[np.ndarray, np.ndarray]] = []
+        self._steps: list[tuple[np.ndarray, ...]] = []
         self._numbers = 0  # in the collected observations
         self._computed: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def add(self, obs: np.ndarray, previous: np.ndarray) -> None:
-        """Add one step of some envs; a step without a previous action is left out."""
-        if self._policy is None:
+    def add(self, obs: np.ndarray, previous: np.ndarray, state: Any, counted: np.ndarray) -> None:
+        """Add one step of the envs that are counted.
+
+        A step without a previous action is left out, so `state`, which the last step returned, is
+        the one to act with. It is None before the first step.
+        """
+        if self._policy is None or state is None:
             return
-        known = ~self._spaces.actions.is_null(previous)
-        self._steps.append((obs[known], previous[known]))
-        self._numbers += obs.size
+        known = counted & ~self._spaces.actions.is_null(previous)
+        tokens = self._policy.tokens(state)
+        rows = (obs, previous) if tokens is None else (obs, previous, tokens)
+        self._steps.append(tuple(part[known] for part in rows))
+        self._numbers += int(counted.sum()) * obs[0].size
         if self._numbers > MOST_NUMBERS:
             self._compute()
 
     def _compute(self) -> None:
         assert self._policy is not None
-        obs, previous = (np.concatenate(part) for part in zip(*self._steps, strict=True))
+        obs, *memory = (np.concatenate(part) for part in zip(*self._steps, strict=True))
+        previous = memory[0]
         self._steps, self._numbers = [], 0
         if self._policy.spaces != self._spaces:  # a core's outputs follow the observations
             obs = self._policy.spaces.encode(self._spaces.decode(obs))
-        acting = self._policy.acting(obs, previous)
+        acting = self._policy.acting(obs, *memory)
         gap = acting.core.probability(previous) - acting.policy.probability(previous)
         self._computed.append((np.asarray(acting.mu), gap))
 

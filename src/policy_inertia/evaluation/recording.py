@@ -19,6 +19,7 @@ from policy_inertia.envs.making import EnvLike, make_env, name_of
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import seed_policy
+from policy_inertia.policies.memory import PREVIOUS_ACTION, State
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.protocol import Predictor
 from policy_inertia.seeds import Stream, stream_seed
@@ -160,9 +161,9 @@ def _episode(
         frame = _frame(env) if frames else None
         first = bool(space.is_null(previous)[0])
         batch, start = np.asarray(obs)[None], np.array([first])
+        outputs = _outputs(own, obs, own.memory.at(state, 1, start)) if own else {}
         chosen, state = policy.predict(batch, state, start, description["greedy"])
         action = space.from_env(np.reshape(chosen, (1, *space.shape)))
-        outputs = _outputs(own, obs, previous[0]) if own else {}
         obs, reward, terminated, truncated, info = env.step(space.to_vector_env(action)[0])
         switched = not first and not bool(space.equal(action, previous)[0])
         steps.append(
@@ -187,12 +188,13 @@ def _episode(
     )
 
 
-def _outputs(policy: Policy, obs: Any, previous: Any) -> dict[str, Any]:
-    """The policy's inertia and probabilities at one step."""
+def _outputs(policy: Policy, obs: Any, state: State) -> dict[str, Any]:
+    """The policy's inertia and probabilities at one step; `state` is its memory before the step."""
+    previous, tokens = state[PREVIOUS_ACTION][0], policy.tokens(state)
     return {
-        "mu": float(policy.inertia(obs, previous)),
+        "mu": float(policy.inertia(obs, previous, tokens)),
         "core": policy.core_probabilities(obs),
-        "mixed": policy.probabilities(obs, previous),
+        "mixed": policy.probabilities(obs, previous, tokens),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.algorithms.interface import Nested
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
@@ -38,6 +39,8 @@ class ControllerDescription:
     """Each network in two parts: from the observation to its features, and from the features,
     a_prev's one-hot and, for a dial, the price's features to the output."""
     numbers: dict[str, float]
+    limit: Limit | None = None
+    """The limit that a controller may plan with."""
 
     @property
     def has_dial(self) -> bool:
@@ -81,6 +84,7 @@ def describe(policy: Policy | Core) -> PolicyDescription:
         "env_kwargs": policy.env_kwargs,
         "method": policy.method,
         "hysteresis": policy.hysteresis,
+        "limit": policy.limit and policy.limit.to_dict(),
         "config": dataclasses.asdict(config),
         "calibration": policy.calibration and policy.calibration.to_dict(),
     }
@@ -130,7 +134,12 @@ def _describe_core(core: Core) -> PolicyDescription:
         None,
         core.filters,
         core.memory,
-        {"core": core.name, "method": "core", "hysteresis": core.hysteresis},
+        {
+            "core": core.name,
+            "method": "core",
+            "hysteresis": core.hysteresis,
+            "limit": core.limit and core.limit.to_dict(),
+        },
     )
 
 
@@ -140,7 +149,7 @@ def _describe_controller(policy: Policy) -> ControllerDescription:
     if parts is None:
         raise InputError(f"the controller of {policy} cannot be exported: export its core instead")
     networks = tuple(_network_layers(policy.spaces, network) for network in parts.networks)
-    return ControllerDescription(parts.rule, networks, parts.numbers)
+    return ControllerDescription(parts.rule, networks, parts.numbers, policy.limit)
 
 
 def _network_layers(spaces: Spaces, params: Tree) -> tuple[Layers, Layers]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from policy_inertia.algorithms.losses import IMPOSSIBLE
 from policy_inertia.errors import InputError
 from policy_inertia.files import make_folder, write_file
 from policy_inertia.interop.description import PolicyDescription, describe
@@ -63,14 +64,19 @@ def export(policy: Policy | Core, path: str | os.PathLike[str]) -> Exported:
         previous_action: int64; -1 at the start of an episode.
         remaining: int64, only for methods that hold an action for several steps: `next_remaining`
             of the last step; 0 at the start of an episode.
+        tokens: int64, only with a limit: `next_tokens` of the last step, in millionths of a token.
+            At the start of an episode any number will do, unless the tokens are carried over: then
+            the very first one is the burst.
         lambda: float32, only for a dial: one price of switching for all rows, or one for each. If
             left out, it is the price that the dial is set to.
 
     Outputs of the file:
-        action: int64, the most probable action; with hysteresis, the action after the filter.
-        probabilities: float32, of the mixed policy; hysteresis is not part of them.
+        action: int64, the most probable action; with hysteresis or a limit, the action after the
+            filter.
+        probabilities: float32, of the mixed policy; filters are not part of them.
         inertia: float32, mu(s, a_prev).
         next_remaining: int64, only for methods that hold an action for several steps.
+        next_tokens: int64, only with a limit.
 
     Args:
         policy: What to export.
@@ -106,7 +112,7 @@ def compare(
     name = str(policy)
     space = policy.space if isinstance(policy, Core) else gym_space(policy.spaces)
     obs = example_observations(space, n)
-    state = _random_state(policy, obs)
+    state = _random_state(policy, n)
     previous = state[PREVIOUS_ACTION]
     feed = {
         OBSERVATION: obs.astype(np.int64 if policy.spaces.n_states is not None else np.float32),
@@ -118,7 +124,7 @@ def compare(
         if policy.traits.dial:
             feed[PRICE] = _random_prices(policy, n)
             policy = policy.at(feed[PRICE])
-        acting = policy.acting(policy.spaces.encode(obs), previous)
+        acting = policy.acting(policy.spaces.encode(obs), previous, policy.tokens(state))
     action, new_state = policy.predict(obs, state, deterministic=True)
     action = policy.spaces.actions.from_env(action)
     expected = {f"next_{name}": rows for name, rows in new_state.items() if name != PREVIOUS_ACTION}
@@ -142,13 +148,10 @@ def compare(
     return difference, int(differ.sum())
 
 
-def _random_state(policy: Policy | Core, obs: np.ndarray) -> State:
+def _random_state(policy: Policy | Core, n: int) -> State:
     """States in the middle of episodes and at their start, with any previous action."""
-    n, rng = len(obs), np.random.default_rng(1)
-    state = policy.memory.initial(n)
-    for _ in range(3):  # fills what a policy remembers besides its action
-        _, state = policy.predict(rng.permutation(obs), state, deterministic=True)
-    state[PREVIOUS_ACTION] = policy.spaces.actions.sample(rng, n).astype(np.int64)
+    rng = np.random.default_rng(1)
+    state = policy.memory.sample(rng, n)
     return policy.memory.reset(state, rng.random(n) < 0.25)
 
 
@@ -177,7 +180,8 @@ def _ties(
         near |= (previous != core_action) & (abs(repeat - follow) <= ROUNDING * (1 + abs(follow)))
     if policy.hysteresis is not None:
         gain = scores.max(1) - scores[rows, previous]
-        near |= abs(gain - policy.hysteresis) <= ROUNDING * (1 + abs(scores).max(1))
+        sizes = np.where(scores > IMPOSSIBLE, abs(scores), 0)
+        near |= abs(gain - policy.hysteresis) <= ROUNDING * (1 + sizes.max(1))
     return near
 
 

@@ -12,14 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from policy_inertia.actions.bucket import TOKEN
 from policy_inertia.algorithms.losses import LOG_ZERO
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import ControllerDescription, PolicyDescription
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.interop.onnx_layers import add_network
+from policy_inertia.interop.onnx_tokens import plan_values, token_level, tokens_after
 from policy_inertia.policies.cores import GREEDY
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION, REMAINING, Filter, Hold
+from policy_inertia.policies.token_bucket import TOKENS, TokenBucket
 
 OBSERVATION, PRICE = "observation", "lambda"  # names of inputs
 
@@ -141,6 +144,12 @@ def mixture(graph: GraphBuilder, controller: ControllerDescription, inputs: Inpu
 def gate(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
     """`controllers.gate.gate_choice`: repeat, or follow the core."""
     q, last = _priced_values(graph, controller, inputs)
+    return _repeat_or_follow(graph, controller, inputs, q, last)
+
+
+def _repeat_or_follow(
+    graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs, q: str, last: str
+) -> Outputs:
     first = inputs.log_core
     if controller.numbers.get("critics_begin"):
         first = graph.add("Where", inputs.start, q, inputs.log_core)
@@ -156,6 +165,10 @@ def gate(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs)
 def free(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
     """`controllers.dial.free_choice`: the best action after the price is paid."""
     q, last = _priced_values(graph, controller, inputs)
+    return _best(graph, inputs, q, last)
+
+
+def _best(graph: GraphBuilder, inputs: Inputs, q: str, last: str) -> Outputs:
     chosen = graph.one_hot(graph.best(q), inputs.choices)
     mu = graph.row_sum(graph.add("Mul", last, chosen))
     return Outputs(_log_certain(graph, chosen), graph.flat(mu), q)
@@ -196,7 +209,30 @@ def _price_inputs(graph: GraphBuilder, numbers: dict[str, float]) -> tuple[str, 
     return features, graph.add("Div", price, unit)
 
 
-RULES: dict[str, Rule] = {"mixture": mixture, "gate": gate, "free": free}
+def _plan_values(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> str:
+    names = (inputs.repeat, inputs.start)
+    return plan_values(graph, controller, OBSERVATION, *names, inputs.choices)
+
+
+def plan(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
+    """`controllers.limit.Planner` with the best action."""
+    q = _plan_values(graph, controller, inputs)
+    return _best(graph, inputs, q, graph.as_float(inputs.repeat))
+
+
+def plan_gate(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
+    """`controllers.limit.Planner` as a gate: repeat, or follow the core."""
+    q = _plan_values(graph, controller, inputs)
+    return _repeat_or_follow(graph, controller, inputs, q, graph.as_float(inputs.repeat))
+
+
+RULES: dict[str, Rule] = {
+    "mixture": mixture,
+    "gate": gate,
+    "free": free,
+    "plan": plan,
+    "plan-gate": plan_gate,
+}
 """How a controller's networks become a policy, by `ControllerParts.rule`."""
 
 
@@ -243,7 +279,24 @@ def hold(
     return graph.add("Where", idle, action, inputs.previous), {REMAINING: left}
 
 
-FILTERS: dict[type, FilterNodes] = {Hysteresis: hysteresis, Hold: hold}
+def token_bucket(
+    graph: GraphBuilder, rule: TokenBucket, inputs: Inputs, choice: str, scores: str
+) -> tuple[str, dict[str, str]]:
+    """`token_bucket.TokenBucket.step`: repeat where there is no token."""
+    tokens = token_level(graph, rule.limit, inputs.start)
+    same = graph.add("Or", graph.add("Equal", choice, inputs.previous), inputs.start)
+    cost = graph.add("Where", same, graph.integers([[0]]), graph.integers([[TOKEN]]))
+    stuck = graph.add("Less", tokens, cost)
+    action = graph.add("Where", stuck, inputs.previous, choice)
+    cost = graph.add("Where", stuck, graph.integers([[0]]), cost)
+    return action, {TOKENS: tokens_after(graph, rule.limit, tokens, cost)}
+
+
+FILTERS: dict[type, FilterNodes] = {
+    Hysteresis: hysteresis,
+    Hold: hold,
+    TokenBucket: token_bucket,
+}
 
 
 def _filter(rule: Filter) -> FilterNodes:

@@ -68,17 +68,51 @@ class Network:
         Returns:
             The outputs, (B, outputs), or (twins, B, outputs).
         """
-        if self.spec.core_outputs:
-            obs = obs[..., : -self.spec.core_outputs]
-        if self.spec.image is not None:
-            obs = torso(params["torso"], obs, self.spec.image, xp)
-            params = params["head"]
+        obs, head = self._split(params, obs, xp)
         if extra is not None:
             parts = extra if isinstance(extra, tuple) else (extra,)
             if obs.ndim > parts[0].ndim:  # the convolutions of twins added an axis
                 parts = tuple(xp.broadcast_to(e, (*obs.shape[:-1], e.shape[-1])) for e in parts)
             obs = xp.concatenate([obs, *parts], axis=-1)
-        return mlp(params, obs, xp)
+        return mlp(head, obs, xp)
+
+    def once_or_twice(
+        self, params: Tree, obs: Array, extra: Array, inputs: Array, xp: Any = jnp
+    ) -> Array:
+        """Compute the outputs of n observations, and of the last m of them with other inputs too.
+
+        Args:
+            params: Parameters from `init`.
+            obs: Observations, (n, obs_dim).
+            extra: The first inputs besides the observation, (n, e).
+            inputs: The last ones, (n + m, k): a row for each observation, then m second rows.
+            xp: The array module.
+
+        Returns:
+            The outputs, (n + m, outputs), or (twins, n + m, outputs).
+        """
+        n, (rows, k) = len(obs), inputs.shape
+        obs, head = self._split(params, obs, xp)
+        if obs.ndim > extra.ndim:  # the convolutions of twins added an axis
+            extra = xp.broadcast_to(extra, (*obs.shape[:-1], extra.shape[-1]))
+        x = xp.concatenate([obs, extra], axis=-1)
+        if xp is np:
+            if rows > n:
+                x = np.concatenate([x, x[..., 2 * n - rows :, :]], axis=-2)
+            return mlp(head, np.concatenate([x, inputs], axis=-1), np)
+        # one product over the observations; a second row adds only its own inputs
+        w = head[0]["w"]
+        x = x @ w[..., :-k, :] + head[0]["b"]
+        x = xp.concatenate([x, x[..., 2 * n - rows :, :]], axis=-2) + inputs @ w[..., -k:, :]
+        return mlp(head[1:], xp.maximum(x, 0), xp) if len(head) > 1 else x
+
+    def _split(self, params: Tree, obs: Array, xp: Any) -> tuple[Array, list[LayerParams]]:
+        """The features of observations, and the layers behind them."""
+        if self.spec.core_outputs:
+            obs = obs[..., : -self.spec.core_outputs]
+        if self.spec.image is None:
+            return obs, params
+        return torso(params["torso"], obs, self.spec.image, xp), params["head"]
 
 
 def init_mlp(

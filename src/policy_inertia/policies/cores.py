@@ -18,6 +18,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms.interface import Acting, plain
 from policy_inertia.algorithms.losses import LOG_ZERO, log_greedy
@@ -35,6 +36,7 @@ from policy_inertia.policies.probing import (
     gym_space,
     read_spaces,
 )
+from policy_inertia.policies.token_bucket import TokenBucket
 from policy_inertia.storage import regular_file
 
 GREEDY = 0.0
@@ -58,6 +60,7 @@ class Core:
         layers: Its network, from the env's observations to logits or Q-values; None if unknown.
         space: The observation space, with its bounds where they are known.
         hysteresis: The threshold of `with_hysteresis`; None without it.
+        limit: The limit of `with_limit`; None without it.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Core:
         layers: Layers | None = None,
         space: gym.Space[Any] | None = None,
         hysteresis: float | None = None,
+        limit: Limit | None = None,
     ) -> None:
         if temperature is not None and not 0 <= temperature < np.inf:
             raise InputError(f"temperature is {temperature}: give 0 (greedy) or more")
@@ -85,9 +89,11 @@ class Core:
             )
         self.name, self.spaces, self.kind, self.layers = name, spaces, kind, layers
         self.temperature = default_temperature(kind) if temperature is None else temperature
-        self.hysteresis = hysteresis
+        self.hysteresis, self.limit = hysteresis, limit
         self.space = gym_space(spaces) if space is None else space
         self.filters: tuple[Filter, ...] = () if hysteresis is None else (Hysteresis(hysteresis),)
+        if limit is not None:
+            self.filters += (TokenBucket(limit, spaces.actions),)  # the last word
         self.memory = memory_of(spaces.actions, self.filters)
         self._function = function
         self._rng = np.random.default_rng()
@@ -156,23 +162,37 @@ class Core:
         episode_start: ArrayLike | None = None,
         deterministic: bool = False,
     ) -> tuple[np.ndarray, State]:
-        """Choose actions as `Policy.predict` does; the state is the previous action."""
+        """Choose actions as `Policy.predict` does; the state is the previous action, and the tokens
+        of a limit."""
         obs = np.asarray(observation)
         single = obs.shape == self.spaces.obs_shape
         obs = obs[None] if single else obs
         state = self.memory.at(state, len(obs), episode_start)
         acting = self.acting(obs)
         action = acting.policy.mode() if deterministic else acting.policy.sample(self._rng)
+        fields: State = {}
         for rule in self.filters:
-            action, _ = rule.step(action, acting.scores, state)
+            action, own = rule.step(action, acting.scores, state)
+            fields |= own
         env_action = self.spaces.actions.to_env(action)
-        return (env_action[0] if single else env_action), {PREVIOUS_ACTION: action}
+        return (env_action[0] if single else env_action), {**fields, PREVIOUS_ACTION: action}
 
     def with_hysteresis(self, tau: float) -> Core:
         """The same core, which repeats its last action unless a new one is better by `tau`.
 
         "Better" is measured in Q for Q-values, in log-probability for logits and probabilities.
         """
+        return self._with(tau, self.limit)
+
+    def with_limit(self, rate: float, burst: float = 1.0, carry_over: bool = False) -> Core:
+        """The same core, which makes at most `burst + rate * n` switches in n steps, always.
+
+        Without a token it repeats its last action; see `Policy.with_limit`.
+        """
+        return self._with(self.hysteresis, Limit(rate, burst, carry_over))
+
+    def _with(self, hysteresis: float | None, limit: Limit | None) -> Core:
+        """The same core with these filters."""
         temperature = None if self.kind == "action" else self.temperature
         return Core(
             self.name,
@@ -182,11 +202,13 @@ class Core:
             temperature,
             self.layers,
             self.space,
-            tau,
+            hysteresis,
+            limit,
         )
 
     def __repr__(self) -> str:
         extra = "" if self.hysteresis is None else f", hysteresis={self.hysteresis}"
+        extra += "" if self.limit is None else f", limit={self.limit}"
         return f"Core({self.name}, {self.kind}{extra})"
 
 

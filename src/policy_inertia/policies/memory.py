@@ -30,6 +30,12 @@ class Field:
     name: str
     initial: Callable[[int], np.ndarray]
     """Gives the rows of n envs at the start of an episode."""
+    sample: Callable[[np.random.Generator, int], np.ndarray]
+    """Gives random rows, as they may be in mid-episode."""
+    carried: bool = False
+    """Whether the rows outlive their episode."""
+    optional: bool = False
+    """Whether a state without it may be used: then every row is as at the start."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +48,17 @@ class Memory:
         """The state of `n` envs at the start of an episode."""
         return {field.name: field.initial(n) for field in self.fields}
 
+    def sample(self, rng: np.random.Generator, n: int) -> State:
+        """Random states of `n` envs in mid-episode."""
+        return {field.name: field.sample(rng, n) for field in self.fields}
+
     def reset(self, state: State, starts: np.ndarray) -> State:
         """Put the rows where `starts` is true back to the start of an episode."""
-        initial = self.initial(len(starts))
-        return {name: select(starts, initial[name], rows) for name, rows in state.items()}
+        n, rows = len(starts), dict(state)
+        for field in self.fields:
+            if not field.carried:
+                rows[field.name] = select(starts, field.initial(n), state[field.name])
+        return rows
 
     def at(self, state: State | None, n: int, starts: Any = None) -> State:
         """The state to act with: checked, and reset where an episode starts.
@@ -60,6 +73,9 @@ class Memory:
             try:
                 values = np.asarray(state[field.name])
             except (TypeError, KeyError, IndexError):
+                if field.optional and isinstance(state, dict):
+                    rows[field.name] = field.initial(n)
+                    continue
                 names = ", ".join(field.name for field in self.fields)
                 raise InputError(
                     f"the state is {state!r}: pass the state that predict returned, with {names}"
@@ -86,7 +102,7 @@ class Filter(Protocol):
 
 def memory_of(actions: ActionSpace, filters: tuple[Filter, ...]) -> Memory:
     """The memory of a policy with these filters."""
-    previous = Field(PREVIOUS_ACTION, actions.null)
+    previous = Field(PREVIOUS_ACTION, actions.null, actions.sample)
     return Memory((previous, *(field for f in filters for field in f.fields)))
 
 
@@ -98,7 +114,10 @@ class Hold:
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        return (Field(REMAINING, lambda n: np.zeros(n, int)),)
+        most = max(self.repeats)
+        return (
+            Field(REMAINING, lambda n: np.zeros(n, int), lambda rng, n: rng.integers(0, most, n)),
+        )
 
     def step(self, choice: np.ndarray, scores: Array, state: State) -> tuple[np.ndarray, State]:
         action, hold = split_choice(choice, self.repeats)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from policy_inertia.algorithms.interface import Acting, AlgorithmConfig, Dial, Nested
+from policy_inertia.actions.bucket import Limit
+from policy_inertia.algorithms.interface import Acting, AlgorithmConfig, Dial, Limited, Nested
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.calibration_table import Calibration
@@ -23,6 +24,7 @@ from policy_inertia.policies.policy_file import (
     read_policy,
     write_policy,
 )
+from policy_inertia.policies.token_bucket import TOKENS, TokenBucket
 from policy_inertia.types import Array, Number, Tree
 
 
@@ -44,21 +46,26 @@ class Policy:
         task: str = "",
         env_kwargs: dict[str, Any] | None = None,
         calibration: Calibration | None = None,
+        limit: Limit | None = None,
     ) -> None:
-        if hysteresis is not None and repeats != (1,):
-            raise InputError(
-                f"{method} holds its actions by itself: put hysteresis around a method "
-                "that decides at every step"
-            )
+        filters = {"hysteresis": hysteresis, "a limit": limit}
+        for name, value in filters.items():
+            if value is not None and repeats != (1,):
+                raise InputError(
+                    f"{method} holds its actions by itself: put {name} around a method "
+                    "that decides at every step"
+                )
         self.method, self.config, self.spaces, self.params = method, config, spaces, params
         self.repeats, self.hysteresis, self.task = repeats, hysteresis, task
         self.env_kwargs = env_kwargs or {}
-        self.calibration = calibration
+        self.calibration, self.limit = calibration, limit
         self.traits = config.traits
         self.algorithm = config.build(choice_spec(spaces, repeats))
         self.filters: tuple[Filter, ...] = () if repeats == (1,) else (Hold(repeats),)
         if hysteresis is not None:
             self.filters += (Hysteresis(hysteresis),)
+        if limit is not None:
+            self.filters += (TokenBucket(limit, spaces.actions),)  # the last word
         self.memory = memory_of(spaces.actions, self.filters)
         self._rng = np.random.default_rng()
 
@@ -86,7 +93,7 @@ class Policy:
         """
         obs, single = self._batch(observation)
         state = self.memory.at(state, len(obs), episode_start)
-        acting = self.acting(obs, state[PREVIOUS_ACTION])
+        acting = self.acting(obs, state[PREVIOUS_ACTION], self.tokens(state))
         action = acting.policy.mode() if deterministic else acting.policy.sample(self._rng)
         fields: State = {}
         for rule in self.filters:
@@ -96,17 +103,62 @@ class Policy:
         action = self.spaces.actions.to_env(action)
         return (action[0] if single else action), fields
 
-    def acting(self, obs: np.ndarray, prev_action: np.ndarray) -> Acting:
-        """The policy's outputs for a batch of encoded observations."""
-        return self.algorithm.apply(self.params, obs, prev_action, np)
+    def tokens(self, state: State) -> np.ndarray | None:
+        """The tokens in a state, in millionths; None without a limit."""
+        return None if self.limit is None else state[TOKENS]
 
-    def probabilities(self, observation: ArrayLike, prev_action: ArrayLike = -1) -> np.ndarray:
+    def acting(
+        self, obs: np.ndarray, prev_action: np.ndarray, tokens: np.ndarray | None = None
+    ) -> Acting:
+        """The policy's outputs for a batch of encoded observations.
+
+        Args:
+            obs: Encoded observations.
+            prev_action: The previous actions.
+            tokens: The tokens of each env, if there is a limit; None for a full bucket.
+        """
+        return self.algorithm.apply(self._params_with(tokens), obs, prev_action, np)
+
+    def _params_with(self, tokens: np.ndarray | None) -> Tree:
+        """The parameters, set to the tokens that are left if the method plans with a limit."""
+        if self.limit is None or not isinstance(self.algorithm, Limited):
+            return self.params
+        if tokens is None:
+            tokens = np.array([self.limit.burst_units])
+        return self.algorithm.within(self.params, self.limit, tokens)
+
+    def hold_probability(
+        self,
+        obs: np.ndarray,
+        prev_action: np.ndarray,
+        action: np.ndarray,
+        tokens: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """The probability that the controller repeats `prev_action` where an agent wants `action`.
+
+        Args:
+            obs: Observations from `spaces.encode_for_networks`: the core is not called.
+            prev_action: The previous actions.
+            action: The agent's actions.
+            tokens: As in `acting`.
+        """
+        assert isinstance(self.algorithm, Nested), "only a nested policy has a controller"
+        params = self._params_with(tokens)
+        return self.algorithm.hold_probability(params, obs, prev_action, action)
+
+    def probabilities(
+        self,
+        observation: ArrayLike,
+        prev_action: ArrayLike = -1,
+        tokens: np.ndarray | None = None,
+    ) -> np.ndarray:
         """pi(.|s, a_prev), Equation (mixed_policy); `prev_action` counts from 0, -1 means none.
 
         For a method that also chooses how long to hold, this is the marginal over its actions.
-        Hysteresis acts on these probabilities and is no part of them.
+        Filters (hysteresis, a limit) act on these probabilities and are no part of them; `tokens`
+        is for methods that plan with a limit (see `acting`).
         """
-        acting, single = self._query(observation, prev_action)
+        acting, single = self._query(observation, prev_action, tokens)
         pi = self._marginal(acting.policy.log_pi)
         return pi[0] if single else pi
 
@@ -120,9 +172,14 @@ class Policy:
         """Sum the probabilities of an action over the numbers of steps to hold it."""
         return np.exp(log_pi).reshape(len(log_pi), -1, len(self.repeats)).sum(2)
 
-    def inertia(self, observation: ArrayLike, prev_action: ArrayLike = -1) -> np.ndarray:
+    def inertia(
+        self,
+        observation: ArrayLike,
+        prev_action: ArrayLike = -1,
+        tokens: np.ndarray | None = None,
+    ) -> np.ndarray:
         """mu(s, a_prev); 0 without a previous action, and for methods without a controller."""
-        acting, single = self._query(observation, prev_action)
+        acting, single = self._query(observation, prev_action, tokens)
         mu = np.asarray(acting.mu)
         return mu[0] if single else mu
 
@@ -188,6 +245,27 @@ class Policy:
         exactly `tau` is taken. `tau=0` leaves a greedy policy as it is.
         """
         return self.replace(hysteresis=tau)
+
+    def with_limit(self, rate: float, burst: float = 1.0, carry_over: bool = False) -> Policy:
+        """The same policy, which makes at most `burst + rate * n` switches in n steps, always.
+
+        A method that learned to plan with limits (`limit-dqn`, `limit-sac`) plans with this one.
+        Around any other policy the limit is a filter: without a token, the last action is repeated.
+
+        Safe in mid-episode: keep passing the same state. Tokens are then kept, up to the new burst;
+        a state that has none starts with a full bucket.
+
+        Args:
+            rate: Tokens per step, from 0 to 1. 0 allows `burst` switches in each episode; 1 is no
+                limit.
+            burst: How many tokens the bucket holds, at least 1.
+            carry_over: Keep the tokens from one episode to the next, instead of starting each
+                episode with a full bucket.
+
+        Raises:
+            InputError: An argument is out of range, or the method holds its actions by itself.
+        """
+        return self.replace(limit=Limit(rate, burst, carry_over))
 
     def at(self, price: Number) -> Policy:
         """The same policy with its dial at another price of switching.
@@ -280,7 +358,9 @@ class Policy:
             f"{self.task or 'a task'} with shape {expected}, so give that or a batch of it"
         )
 
-    def _query(self, observation: ArrayLike, prev_action: ArrayLike) -> tuple[Acting, bool]:
+    def _query(
+        self, observation: ArrayLike, prev_action: ArrayLike, tokens: np.ndarray | None = None
+    ) -> tuple[Acting, bool]:
         obs, single = self._batch(observation)
         prev = np.broadcast_to(np.asarray(prev_action), len(obs))
         n_actions = self.spaces.actions.width
@@ -289,9 +369,10 @@ class Policy:
                 f"prev_action holds {prev.min()} to {prev.max()}: expected 0 to {n_actions - 1}, "
                 "or -1 at the start of an episode"
             )
-        return self.acting(obs, prev), single
+        return self.acting(obs, prev, tokens), single
 
     def __repr__(self) -> str:
         extra = "" if self.hysteresis is None else f", hysteresis={self.hysteresis}"
         extra += "" if self.price is None else f", price={self.price:g}"
+        extra += "" if self.limit is None else f", limit={self.limit}"
         return f"Policy({self.method} on {self.task or 'a task'}{extra})"

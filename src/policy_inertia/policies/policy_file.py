@@ -10,6 +10,7 @@ from typing import Any
 import jax
 from jax import numpy as jnp
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.algorithms.interface import Algorithm, AlgorithmConfig
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
@@ -45,6 +46,7 @@ class PolicyParts:
     task: str = ""
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
+    limit: Limit | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class PolicyDescription:
     env_kwargs: dict[str, Any]
     calibration: Calibration | None
     core: StoredCore | None = None
+    limit: Limit | None = None
 
 
 def choice_spec(spaces: Spaces, repeats: tuple[int, ...]) -> Spec:
@@ -83,6 +86,7 @@ def write_policy(path: Path, parts: PolicyParts) -> None:
         "task": parts.task,
         "env_kwargs": parts.env_kwargs,
         "calibration": parts.calibration and parts.calibration.to_dict(),
+        "limit": parts.limit and parts.limit.to_dict(),
     }
     arrays = flatten(parts.params, "policy")
     if isinstance(parts.spaces, SpacesWithCore):
@@ -131,6 +135,7 @@ def read_policy(path: Path, core: Any = None, trust: bool = False) -> PolicyPart
         about.task,
         about.env_kwargs,
         about.calibration,
+        about.limit,
     )
 
 

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia.algorithms.interface import Nested
+from policy_inertia.actions.bucket import Limit
+from policy_inertia.actions.space import select
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State, memory_of
 from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.token_bucket import TOKENS, TokenBucket
 from policy_inertia.types import Array
 
 
@@ -21,13 +23,14 @@ class HoldRule:
 
     With a threshold, the last action is repeated unless the agent's is better by the threshold, in
     the controller's scores. Without one, it is repeated with the probability that the policy's
-    controller gives.
+    controller gives. With a limit, it is also repeated wherever there is no token for a switch.
 
     Args:
-        controller: A policy, or a core from `load_core`.
+        controller: A policy, or a core from `load_core`; None with a limit that decides alone.
         hysteresis: The threshold; None for the controller's own, if it has one.
         deterministic: Repeat where the probability is at least 0.5, instead of drawing.
         spaces: The spaces of the env that is wrapped.
+        limit: The limit on switching; None for the controller's own, if it has one.
 
     Raises:
         InputError: The controller cannot decide, or belongs to another env.
@@ -35,31 +38,24 @@ class HoldRule:
 
     def __init__(
         self,
-        controller: Policy | Core,
+        controller: Policy | Core | None,
         hysteresis: float | None,
         deterministic: bool,
         spaces: Spaces,
+        limit: Limit | None = None,
     ) -> None:
-        if not isinstance(controller, Policy | Core):
-            raise InputError(
-                f"the controller is {type(controller).__name__}: give a Policy, or a core from "
-                "load_core"
-            )
-        _refuse_other_spaces(controller, spaces)
-        _refuse_memory(controller)
-        if hysteresis is not None:
-            controller = controller.with_hysteresis(hysteresis)
-        self.controller, self.deterministic = controller, deterministic
-        self.hysteresis = None
-        if controller.hysteresis is not None:
-            self.hysteresis = Hysteresis(controller.hysteresis)
-        elif not (isinstance(controller, Policy) and controller.nested):
-            raise InputError(
-                f"{controller} has no inertia controller: give hysteresis=..., the gain that a new "
-                "action must bring, or a policy trained with nsac or ndqn"
-            )
-        self.actions = spaces.actions
-        self.memory = memory_of(spaces.actions, ())
+        self.controller = _checked(controller, hysteresis, spaces, limit)
+        self.deterministic, self.actions = deterministic, spaces.actions
+        self.hysteresis: Hysteresis | None = None
+        self.bucket = None if limit is None else TokenBucket(limit, spaces.actions)
+        if self.controller is not None:
+            if self.controller.hysteresis is not None:
+                self.hysteresis = Hysteresis(self.controller.hysteresis)
+            if self.controller.limit is not None:
+                self.bucket = TokenBucket(self.controller.limit, spaces.actions)
+        self.decides = self.hysteresis is not None or _has_controller(self.controller)
+        filters = () if self.bucket is None else (self.bucket,)
+        self.memory = memory_of(spaces.actions, filters)
         self.rng = np.random.default_rng()
 
     def step(self, obs: np.ndarray, action: np.ndarray, state: State) -> tuple[np.ndarray, State]:
@@ -76,33 +72,79 @@ class HoldRule:
         """
         previous = state[PREVIOUS_ACTION]
         held = np.asarray(~(self.actions.is_null(previous) | self.actions.equal(action, previous)))
-        if not held.any():
-            return held, {PREVIOUS_ACTION: action}
-        # ask only about envs in which something is to be decided; of one env, without a copy
-        rows: Any = slice(None) if len(held) == 1 else np.flatnonzero(held)
-        held[rows] = self._repeats(obs[rows], action[rows], previous[rows])
-        return held, {PREVIOUS_ACTION: np.where(held, previous, action)}
+        if held.any() and self.decides:
+            # ask only about envs in which something is to be decided; of one env, without a copy
+            rows: Any = slice(None) if len(held) == 1 else np.flatnonzero(held)
+            tokens = None if self.bucket is None else state[TOKENS][rows]
+            held[rows] = self._repeats(obs[rows], action[rows], previous[rows], tokens)
+        elif not self.decides:
+            held[:] = False
+        taken, fields = select(held, previous, action), State()
+        if self.bucket is not None:
+            taken, fields = self.bucket.step(taken, taken, state)
+            held = np.asarray(~self.actions.equal(taken, action))
+        return held, {**fields, PREVIOUS_ACTION: taken}
 
-    def _repeats(self, obs: np.ndarray, action: np.ndarray, previous: np.ndarray) -> np.ndarray:
+    def _repeats(
+        self,
+        obs: np.ndarray,
+        action: np.ndarray,
+        previous: np.ndarray,
+        tokens: np.ndarray | None,
+    ) -> np.ndarray:
         """Which envs repeat `previous`; it is no null action, and differs from `action`."""
         if self.hysteresis is not None:
-            scores = self._scores(obs, previous)
+            scores = self._scores(obs, previous, tokens)
             taken, _ = self.hysteresis.step(action, scores, {PREVIOUS_ACTION: previous})
             return taken != action
         policy: Any = self.controller
-        algorithm: Nested = policy.algorithm
         encoded = policy.spaces.encode_for_networks(obs)
-        probability = algorithm.hold_probability(policy.params, encoded, previous, action)
+        probability = policy.hold_probability(encoded, previous, action, tokens)
         if self.deterministic:
             return probability >= 0.5
         return self.rng.random(len(probability)) < probability
 
-    def _scores(self, obs: np.ndarray, previous: np.ndarray) -> Array:
-        if isinstance(self.controller, Core):
-            scores = self.controller.scores(obs)
+    def _scores(self, obs: np.ndarray, previous: np.ndarray, tokens: np.ndarray | None) -> Array:
+        controller = self.controller
+        if isinstance(controller, Core):
+            scores = controller.scores(obs)
             assert scores is not None, "with_hysteresis refuses cores that give actions"
             return scores
-        return self.controller.acting(self.controller.spaces.encode(obs), previous).scores
+        assert controller is not None
+        return controller.acting(controller.spaces.encode(obs), previous, tokens).scores
+
+
+def _has_controller(controller: Policy | Core | None) -> bool:
+    return isinstance(controller, Policy) and controller.nested
+
+
+def _checked(
+    controller: Policy | Core | None,
+    hysteresis: float | None,
+    spaces: Spaces,
+    limit: Limit | None,
+) -> Policy | Core | None:
+    """The controller with its threshold and its limit; raise if it cannot decide."""
+    if controller is None and limit is not None and hysteresis is None:
+        return None
+    if not isinstance(controller, Policy | Core):
+        raise InputError(
+            f"the controller is {type(controller).__name__}: give a Policy, or a core from "
+            "load_core, or limit=... alone"
+        )
+    _refuse_other_spaces(controller, spaces)
+    _refuse_memory(controller)
+    if hysteresis is not None:
+        controller = controller.with_hysteresis(hysteresis)
+    if limit is not None:
+        controller = controller.with_limit(limit.rate, limit.burst, limit.carry_over)
+    filtered = controller.hysteresis is not None or controller.limit is not None
+    if not filtered and not _has_controller(controller):
+        raise InputError(
+            f"{controller} has no inertia controller: give hysteresis=..., the gain that a new "
+            "action must bring, or limit=..., or a policy trained with nsac or ndqn"
+        )
+    return controller
 
 
 def _refuse_other_spaces(controller: Policy | Core, spaces: Spaces) -> None:
@@ -114,7 +156,8 @@ def _refuse_other_spaces(controller: Policy | Core, spaces: Spaces) -> None:
 
 
 def _refuse_memory(controller: Policy | Core) -> None:
-    names = [field.name for field in controller.memory.fields if field.name != PREVIOUS_ACTION]
+    known = (PREVIOUS_ACTION, TOKENS)
+    names = [field.name for field in controller.memory.fields if field.name not in known]
     if names:
         raise InputError(
             f"{controller} also remembers {', '.join(names)}, and here only actions are known: "

@@ -7,6 +7,7 @@ from typing import Any, SupportsFloat
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.policies.cores import Core
@@ -18,7 +19,7 @@ from policy_inertia.smoothing.hold_rule import HoldRule
 class SmoothActions(gym.Wrapper):
     """An env that may repeat the last action instead of the agent's new one.
 
-    There are three ways to decide:
+    There are four ways to decide:
 
     - With `hysteresis`, the last action is repeated unless the agent's is better by that much in
       the controller's Q-values or log-probabilities. The controller may be any `Policy`, or a core
@@ -27,27 +28,32 @@ class SmoothActions(gym.Wrapper):
       mu(s, a_prev). An agent that acts like the core then follows the mixed policy.
     - With a dial or a gate, the last action is repeated if, at the price that is set, its critics
       find it worth as much as the agent's action.
+    - With a `limit`, the last action is repeated wherever there is no token for a switch. A limit
+      needs no controller. Together with one, the controller decides first, and the limit has the
+      last word; a policy trained with limit-dqn or limit-sac plans with it.
 
     The `info` of each step has `action_taken`, and `held`: whether the agent's action was replaced.
 
     Args:
         env: The env to wrap; its observations must be those that the controller was trained on.
-        controller: What decides.
+        controller: What decides; None for a limit alone.
         hysteresis: The threshold; None for the controller's own, if it has one.
         deterministic: Repeat where mu is at least 0.5, instead of drawing.
+        limit: At most so many switches, always; None for the controller's own, if it has one.
     """
 
     def __init__(
         self,
         env: gym.Env,
-        controller: Policy | Core,
+        controller: Policy | Core | None = None,
         hysteresis: float | None = None,
         deterministic: bool = False,
+        limit: Limit | None = None,
     ) -> None:
         super().__init__(env)
         spaces = Spaces.of(env.observation_space, env.action_space, type(env.unwrapped).__name__)
         self._actions = spaces.actions
-        self._rule = HoldRule(controller, hysteresis, deterministic, spaces)
+        self._rule = HoldRule(controller, hysteresis, deterministic, spaces, limit)
         self._state = self._rule.memory.initial(1)
         self._obs: Any = None
 
@@ -57,7 +63,7 @@ class SmoothActions(gym.Wrapper):
         """Start an episode: there is no action to repeat yet."""
         if seed is not None:
             self._rule.rng = np.random.default_rng(seed)
-        self._state = self._rule.memory.initial(1)
+        self._state = self._rule.memory.reset(self._state, np.array([True]))
         self._obs, info = self.env.reset(seed=seed, options=options)
         return self._obs, info
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.memory import PREVIOUS_ACTION
@@ -24,14 +25,15 @@ class VecSmoothActions(VecEnvWrapper):
     def __init__(
         self,
         venv: VecEnv,
-        controller: Policy | Core,
+        controller: Policy | Core | None = None,
         hysteresis: float | None = None,
         deterministic: bool = False,
+        limit: Limit | None = None,
     ) -> None:
         super().__init__(venv)
         spaces = Spaces.of(venv.observation_space, venv.action_space, type(venv).__name__)
         self._actions = spaces.actions
-        self._rule = HoldRule(controller, hysteresis, deterministic, spaces)
+        self._rule = HoldRule(controller, hysteresis, deterministic, spaces, limit)
         self._state = self._rule.memory.initial(self.num_envs)
         self._held = np.zeros(self.num_envs, bool)
         self._obs: Any = None
@@ -41,7 +43,7 @@ class VecSmoothActions(VecEnvWrapper):
         return self.venv.seed(seed)
 
     def reset(self) -> Any:
-        self._state = self._rule.memory.initial(self.num_envs)
+        self._state = self._rule.memory.reset(self._state, np.ones(self.num_envs, bool))
         self._obs = self.venv.reset()
         return self._obs
 

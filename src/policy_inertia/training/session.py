@@ -76,9 +76,8 @@ class Session:
         self.step = 0  # env steps, over all envs together
         self.updates = 0  # of the core, where there is one
         self.losses: dict[str, float] = {}
-        self.drawn = np.zeros(config.envs)  # each running episode's number; see `Behaviour`
-        for i in range(config.envs):
-            self.drawn[i] = self._draw()
+        # each running episode's numbers; see `Behaviour`
+        self.drawn = np.array([self._draw() for _ in range(config.envs)], float)
         self.running = np.zeros(config.envs)  # return of each running episode so far
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # finished: return, length
         most = sum(-(-config.envs // interval) for interval in self.algorithm.intervals)
@@ -90,20 +89,17 @@ class Session:
         """The share of uniformly random actions."""
         return self.algorithm.behaviour.epsilon(self.updates)
 
-    def _draw(self) -> float:
+    def _draw(self) -> Any:
         return self.algorithm.behaviour.draw(self.step, self.act_rng)
 
     def advance(self) -> None:
         """Take one step in every env, and run the updates that its transitions make due."""
-        obs = self.envs.obs
-        choice = self.algorithm.behaviour.act(
-            self.learner.acting,
-            obs,
-            self.decisions.prev_choice,
-            self.drawn,
-            self.updates,
-            self.act_rng,
+        obs, behaviour = self.envs.obs, self.algorithm.behaviour
+        previous = self.decisions.prev_choice
+        choice = behaviour.act(
+            self.learner.acting, obs, previous, self.drawn, self.updates, self.act_rng
         )
+        self.drawn = behaviour.track(self.drawn, previous, choice)
         action = self.decisions.begin(choice, obs)
         lengths = [len(a) + 1 for a in self.envs.actions]
         step = self.envs.step(action)
@@ -143,6 +139,7 @@ class Session:
             config.repeats,
             task=config.env,
             env_kwargs=config.test_kwargs,
+            limit=config.config.limit,
         )
 
     def figures(self) -> dict[str, Any]:

@@ -9,7 +9,8 @@ import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.algorithms.controllers.gate import GateConfig
-from policy_inertia.algorithms.controllers.priced import Choice, Chosen, PricedConfig, PricedParams
+from policy_inertia.algorithms.controllers.priced import PricedConfig, PricedParams
+from policy_inertia.algorithms.controllers.valued import Choice, Chosen
 from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.types import Array, Number
 
@@ -17,7 +18,7 @@ from policy_inertia.types import Array, Number
 def free_choice(
     q: Array, log_core: Array, prev: Array, begin: Number = 0.0, xp: Any = jnp
 ) -> Chosen:
-    """Take the best action; see `priced.Choice`."""
+    """Take the best action; see `valued.Choice`."""
     best = q.argmax(-1)
     return (best == prev).astype(np.float32), best
 

@@ -12,7 +12,8 @@ import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses
-from policy_inertia.algorithms.controllers.priced import Choice, Chosen, PricedConfig, PricedParams
+from policy_inertia.algorithms.controllers.priced import PricedConfig, PricedParams
+from policy_inertia.algorithms.controllers.valued import Choice, Chosen
 from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.types import Array, Number
 
@@ -20,7 +21,7 @@ from policy_inertia.types import Array, Number
 def gate_choice(
     q: Array, log_core: Array, prev: Array, begin: Number = 0.0, xp: Any = jnp
 ) -> Chosen:
-    """Repeat or follow the core; see `priced.Choice`."""
+    """Repeat or follow the core; see `valued.Choice`."""
     mu, action = losses.gate(q, log_core, prev, xp)
     if xp is np and (not begin or prev.min() >= 0):  # saves microseconds
         return mu, action

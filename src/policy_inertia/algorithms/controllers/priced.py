@@ -7,16 +7,16 @@ The critics learn U(s, a_prev, a): the value before the price of the action at h
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import prices
-from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp, log_probabilities
+from policy_inertia.algorithms.controllers.valued import ValuedConfig, one_by_one
+from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp
 from policy_inertia.algorithms.interface import (
     Acting,
     Algorithm,
@@ -29,36 +29,19 @@ from policy_inertia.algorithms.learning import Critics, adam, init_critics, soft
 from policy_inertia.algorithms.nested import (
     Controller,
     ControllerParts,
-    NestedConfig,
     NestedParams,
     nested,
 )
 from policy_inertia.envs.spec import Spec
-from policy_inertia.errors import refuse_huber, refuse_outside
+from policy_inertia.errors import refuse_outside
 from policy_inertia.networks.perceptron import Network, one_hot
 from policy_inertia.types import Array, Number, Transition, Tree
 
 
 @dataclass(frozen=True)
-class PricedConfig(NestedConfig):
-    """Settings of a controller for which switching has a price, lambda.
+class PricedConfig(ValuedConfig):
+    """Settings of a controller for which switching has a price, lambda."""
 
-    A controller is only as good as its critics, so they learn faster and more often than the
-    paper's.
-    """
-
-    learning_rate: float = 1e-3
-    """Adam's learning rate for the critics of the mixed policy."""
-    target_rate: float = 0.01
-    """Share of those critics that moves into their targets at each update (sigma)."""
-    train_interval: int = 1
-    """Transitions collected for each update of the controller (m)."""
-    hidden: tuple[int, ...] = (64, 64)
-    """Units of each hidden layer of the critics."""
-    huber: float | None = 5.0
-    """The loss of an error of Q above this size grows linearly; None: never."""
-    at_once: bool = False
-    """Use the core's outputs before its update, not after it; faster for large networks."""
     price: float | None = None
     """One fixed price of a switch; None learns all prices from 0 to the largest in one run."""
     largest: float = 10.0
@@ -67,20 +50,10 @@ class PricedConfig(NestedConfig):
     """Free switches per step (x0): each step earns this share of the price back. None: 0.1 times
     the median reward over the largest, limited to [0, 0.1]. So staying alive remains worth while
     where it is the task, and waiting is not paid where the task is to arrive."""
-    core_share: float = 0.2
-    """Share of the training episodes in which the core acts alone, with its own exploration."""
-    noise: float = 0.1
-    """In the other episodes, the share of steps in which the core acts."""
-    warmup: int = 0
-    """Transitions for which the core acts alone, except for a share `noise` of repeated actions,
-    and the critics learn its value. Over as many again the controller takes over. Use it for a
-    core that is already good, so that an untrained controller does no harm."""
 
     def __post_init__(self) -> None:
-        refuse_outside(self, 0, None, "learning_rate", "largest", "warmup")
-        refuse_outside(self, 1, None, "hidden", "train_interval")
-        refuse_outside(self, 0, 1, "target_rate", "core_share", "noise")
-        refuse_huber(self.huber)
+        super().__post_init__()
+        refuse_outside(self, 0, None, "largest")
         if self.price is not None:
             refuse_outside(self, 0, None, "price")
         if self.refund is not None:
@@ -96,11 +69,6 @@ class PricedConfig(NestedConfig):
             dial=self.price is None,
         )
 
-    @property
-    def choice(self) -> Choice:
-        """How to act by Q."""
-        raise NotImplementedError
-
     def modes(self, params: PricedParams) -> list[tuple[AlgorithmConfig, PricedParams]]:
         """The ways to act by what was learned."""
         raise NotImplementedError
@@ -112,11 +80,8 @@ class PricedConfig(NestedConfig):
     def controller(self, spec: Spec) -> Controller:
         return Priced(self, spec)
 
-    rule: ClassVar[str]
-    """The name of `choice` in exported files."""
-
     def parts(self, params: PricedParams) -> ControllerParts:
-        twins = tuple(jax.tree.map(lambda w, i=i: w[i], params.critics) for i in range(2))
+        twins = one_by_one(params.critics)
         if params.dial is None:
             return ControllerParts(self.rule, twins, {"fixed_price": self.price or 0.0})
         numbers = {
@@ -148,26 +113,6 @@ class PricedConfig(NestedConfig):
             modes=modes,
             mode=lambda params: self.mode(params.controller),
         )
-
-
-Chosen = tuple[Any, Any]
-"""mu and the action, (B,) each."""
-
-
-class Choice(Protocol):
-    """Choose by Q(s, a_prev, .).
-
-    Args:
-        q: (B, A) values, the price of leaving a_prev included.
-        log_core: (B, A) the core's log-probabilities.
-        prev: (B,) previous actions.
-        begin: Whether the critics choose an episode's first action (1) or the core (0).
-        xp: `jax.numpy` or `numpy`.
-    """
-
-    def __call__(
-        self, q: Array, log_core: Array, prev: Array, begin: Number = 0, xp: Any = jnp
-    ) -> Chosen: ...
 
 
 class RewardScale(NamedTuple):
@@ -349,7 +294,5 @@ class Priced:
             rest = (drawn - config.core_share) / max(1 - config.core_share, 1e-9)
             params = self.at(params, prices.draw(np.maximum(rest, 0), np) * params.dial.largest)
         own = self.apply(params, obs, prev, core, np).policy
-        core_pi = np.exp(core.policy.log_pi)
-        share = np.where(drawn < config.core_share, 1.0, config.noise)[:, None]
-        policy = log_probabilities((1 - share) * np.exp(own.log_pi) + share * core_pi)
-        return self.warm_up.policy(Categorical(policy), core.policy, prev, drawn)
+        policy = config.explored(own, core.policy, drawn < config.core_share)
+        return self.warm_up.policy(policy, core.policy, prev, drawn)

@@ -1,0 +1,337 @@
+"""A controller that plans with a limit on switching, for all limits at once.
+
+The critics learn U(s, a_prev, a, limit, tokens): the value of an action, with the tokens that are
+left after it. What has no token is impossible, in acting and in what the critics expect.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from jax import numpy as jnp
+
+from policy_inertia.actions import bucket
+from policy_inertia.actions.bucket import TOKEN, Limit, units
+from policy_inertia.actions.discrete import Categorical
+from policy_inertia.actions.space import select
+from policy_inertia.algorithms import losses
+from policy_inertia.algorithms.controllers import limits
+from policy_inertia.algorithms.controllers.dial import free_choice
+from policy_inertia.algorithms.controllers.gate import gate_choice
+from policy_inertia.algorithms.controllers.valued import Choice, ValuedConfig, one_by_one
+from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp
+from policy_inertia.algorithms.interface import (
+    Acting,
+    Algorithm,
+    CoreOutputs,
+    Limited,
+    Traits,
+)
+from policy_inertia.algorithms.learning import Critics, adam, init_critics, soft_evaluation
+from policy_inertia.algorithms.nested import (
+    Controller,
+    ControllerParts,
+    NestedParams,
+    nested,
+)
+from policy_inertia.envs.spec import Spec
+from policy_inertia.errors import refuse_outside
+from policy_inertia.networks.perceptron import Network, one_hot
+from policy_inertia.types import Array, Number, Transition, Tree
+
+MOST_TOKENS = 1_000  # in a bucket that is learned: compiled code counts in 32 bits
+REMEMBERED = 4_096  # levels of tokens for which a policy keeps what its networks see
+
+
+@dataclass(frozen=True)
+class LimitConfig(ValuedConfig):
+    """Settings of a controller that plans with a limit on switching."""
+
+    largest_burst: float = 4.0
+    """The largest bucket that is learned, in tokens."""
+    rate: float | None = None
+    """Learn for one limit alone: this rate, with the largest burst. None learns all rates from 0 to
+    1 (no limit), and all bursts up to the largest, in one run."""
+
+    rule: ClassVar[str] = "plan"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_outside(self, 1, MOST_TOKENS, "largest_burst")
+        if self.rate is not None:
+            refuse_outside(self, 0, 1, "rate")
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(
+            scores="values",
+            deterministic=True,
+            nested=True,
+            frozen=self.core.traits.frozen,
+            limit=self.rate is None,
+        )
+
+    @property
+    def limit(self) -> Limit | None:
+        return None if self.rate is None else Limit(self.rate, self.largest_burst)
+
+    @property
+    def choice(self) -> Choice:
+        return free_choice
+
+    def parts(self, params: PlannerParams) -> ControllerParts:
+        numbers = {"largest_burst": self.largest_burst}
+        return ControllerParts(self.rule, one_by_one(params.critics), numbers)
+
+    def controller(self, spec: Spec) -> Controller:
+        return Planner(self, spec)
+
+    def build(self, spec: Spec) -> Algorithm:
+        controller = Planner(self, spec)
+        algorithm = nested(self.core.build(spec), controller, spec)
+
+        def within(params: NestedParams, limit: Limit, tokens: np.ndarray) -> NestedParams:
+            return NestedParams(params.core, controller.within(params.controller, limit, tokens))
+
+        parts = {field.name: getattr(algorithm, field.name) for field in fields(algorithm)}
+        behaviour = replace(algorithm.behaviour, permit=controller.permit, track=controller.track)
+        return Limited(
+            **(parts | {"behaviour": behaviour}), within=within, largest_burst=self.largest_burst
+        )
+
+
+@dataclass(frozen=True)
+class LimitGateConfig(LimitConfig):
+    """Settings of a gate that plans with a limit: repeat, or follow the core."""
+
+    rule: ClassVar[str] = "plan-gate"
+
+    @property
+    def choice(self) -> Choice:
+        return gate_choice
+
+
+class PlannerState(NamedTuple):
+    critics: Critics
+    updates: Array
+
+
+class Setting(NamedTuple):
+    """What a limit and its tokens mean at a step."""
+
+    inputs: Array
+    """What networks see: (2 B, FEATURES), first if the actions are repeated, then if they are
+    switched. Where there is no limit both are the same, so second rows may be left out, from the
+    first on. A single row is for all."""
+    can_switch: Array
+    """(B, 1) 1 where there is a token for a switch, else 0; or one row for all."""
+
+
+class PlannerParams(NamedTuple):
+    critics: Tree  # twins: the lower value counts, as in learning
+    setting: Setting
+
+
+class Drawn(NamedTuple):
+    """The numbers of training episodes; all but the first in millionths of a token."""
+
+    kind: np.ndarray  # WATCHED; else below `core_share` for the core, from there on the controller
+    rate: np.ndarray
+    burst: np.ndarray
+    tokens: np.ndarray
+
+
+class Planner:
+    """Act by twin critics of the value with the tokens that are left; `config.choice` says how."""
+
+    def __init__(self, config: LimitConfig, spec: Spec) -> None:
+        self.config, self.actions, self.n_actions = config, spec.actions, spec.actions.width
+        self.choose = config.choice
+        self.interval, self.at_once = config.train_interval, config.at_once
+        self.full = units(config.largest_burst)
+        extra = self.n_actions + limits.FEATURES
+        self.value = Network(spec, config.hidden, self.n_actions, extra)
+        self.optimiser = adam(config.learning_rate)
+        self.warm_up = WarmUp(config.warmup, config.noise)
+        self._remembered = functools.lru_cache(REMEMBERED)(self._setting_of_one)
+
+    def init(self, rng: np.random.Generator) -> PlannerState:
+        return PlannerState(init_critics(rng, self.value, self.optimiser), jnp.uint32(0))
+
+    # --- limits and values ----------------------------------------------------------------------
+
+    def _limits(self, u_rate: Array, u_burst: Array, xp: Any = jnp) -> tuple[Array, Array]:
+        """Rates and bursts to learn, from numbers that are uniform in [0, 1)."""
+        if self.config.limit is None:
+            return limits.draw_rate(u_rate, xp), limits.draw_burst(u_burst, self.full, xp)
+        rate, burst = self.config.limit.rate_units, self.config.limit.burst_units
+        return xp.full_like(u_rate, rate, np.int32), xp.full_like(u_burst, burst, np.int32)
+
+    def _setting(
+        self, tokens: Array, rate: Number, burst: Number, xp: Any = jnp, free: int = 0
+    ) -> Setting:
+        """What networks see after repeated and after new actions.
+
+        Args:
+            tokens: (B,) the tokens before the step.
+            rate: The rates.
+            burst: The bursts.
+            xp: The array module.
+            free: How many of the first rows are known to have no limit.
+        """
+        left = xp.stack(
+            [bucket.after(tokens, cost, rate, burst, xp.minimum) for cost in (0, TOKEN)]
+        )
+        seen = limits.features(left, rate, burst, self.full, xp)
+        can_switch = (tokens >= TOKEN).astype(np.float32)[:, None]
+        return Setting(xp.concatenate([seen[0], seen[1, free:]]), can_switch)
+
+    def _setting_of_one(self, rate: int, burst: int, tokens: int) -> Setting:
+        return self._setting(np.array([tokens]), rate, burst, np)
+
+    def _values(
+        self, critics: Tree, obs: Array, prev_action: Array, setting: Setting, xp: Any = jnp
+    ) -> Array:
+        """Q(s, a_prev, .) with these tokens: the lower value of the twins."""
+        inputs, can_switch = setting
+        n = len(obs)
+        last = one_hot(prev_action, self.n_actions, xp)
+        if len(inputs) == 1 < n:
+            inputs = inputs + xp.zeros((n, 1), np.float32)
+        u = self.value.once_or_twice(critics, obs, last, inputs, xp).min(0)
+        if xp is np and n == 1:  # saves microseconds
+            return _joined(u, int(prev_action[0]), bool(can_switch[0, 0]))
+        keep, switch = u[:n], u[n:]
+        if len(switch) < n:
+            switch = xp.concatenate([keep[: n - len(switch)], switch])
+        # the first action of an episode costs nothing
+        keeps = (last > 0) | (prev_action[:, None] < 0)
+        possible = keeps | (can_switch > 0)
+        return xp.where(possible, xp.where(keeps, keep, switch), losses.IMPOSSIBLE)
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def update(
+        self, state: PlannerState, batch: Transition, core: CoreOutputs
+    ) -> tuple[PlannerState, dict[str, Array]]:
+        config, n = self.config, len(batch.action)
+        u_rate, u_burst, u_level = limits.spread(state.updates, n)
+        # transitions are drawn at random, so the ones without a limit may be the first
+        free = round(limits.FREE * n) if config.limit is None else 0
+        rate, burst = self._limits(limits.after_free(u_rate, free), u_burst)
+        # a stored switch is a transition for every level that can pay for it
+        cost = self.actions.cost(batch.prev_action, batch.action)
+        tokens = limits.draw_level(u_level, cost, burst)
+        left = bucket.after(tokens, cost, rate, burst, jnp.minimum)
+        setting = self._setting(left, rate, burst, free=free)
+        q_next = self._values(state.critics.target, batch.next_obs, batch.action, setting)
+        action_next = self.choose(q_next, core.next.log_pi, batch.action)[1]
+        if config.warmup:  # evaluate the core before improving on it
+            watching = state.updates < config.warmup // config.train_interval
+            core_next = core.next.log_pi.argmax(-1)
+            possible = losses.chosen(q_next, core_next) > losses.IMPOSSIBLE
+            core_next = jnp.where(possible, core_next, batch.action)
+            action_next = jnp.where(watching, core_next, action_next)
+        seen = limits.features(left, rate, burst, self.full)
+        now = jnp.concatenate([one_hot(batch.prev_action, self.n_actions), seen], -1)
+        critics, _, critic_loss = soft_evaluation(
+            state.critics,
+            self.value,
+            self.optimiser,
+            batch,
+            now,
+            losses.chosen(q_next, action_next),
+            config.target_rate,
+            config.huber,
+            config.at_once,
+        )
+        return PlannerState(critics, state.updates + 1), {"mixed_critic_loss": critic_loss}
+
+    # --- acting ---------------------------------------------------------------------------------
+
+    def acting(self, state: PlannerState) -> PlannerParams:
+        # the targets: averages over many updates, which jitter less
+        setting = self._setting(jnp.full(1, self.full), TOKEN, self.full, free=1)
+        return PlannerParams(state.critics.target, setting)
+
+    def within(self, params: PlannerParams, limit: Limit, tokens: np.ndarray) -> PlannerParams:
+        """Set the limit, and the tokens of each row; none has more than the bucket holds."""
+        rate, burst = limit.rate_units, limit.burst_units
+        if len(tokens) == 1:  # saves microseconds
+            setting = self._remembered(rate, burst, min(int(tokens[0]), burst))
+        else:
+            setting = self._setting(np.minimum(tokens, burst), rate, burst, np)
+        return PlannerParams(params.critics, setting)
+
+    def apply(
+        self, params: PlannerParams, obs: Array, prev_action: Array, core: Acting, xp: Any = jnp
+    ) -> Acting:
+        q = self._values(params.critics, obs, prev_action, params.setting, xp)
+        mu, action = self.choose(q, core.policy.log_pi, prev_action, 0.0, xp)
+        log_pi = losses.log_certain(action, self.n_actions, xp)
+        return Acting(Categorical(log_pi), core.policy, mu, q)
+
+    def hold_probability(
+        self, params: PlannerParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
+    ) -> np.ndarray:
+        """1 where repeating is worth as much as the agent's action, else 0."""
+        q = self._values(params.critics, obs, prev_action, params.setting, np)
+        repeat, switch = (losses.chosen(q, a, np) for a in (prev_action, action))
+        return np.asarray(repeat >= switch, np.float32)
+
+    # --- training episodes ----------------------------------------------------------------------
+
+    def draw(self, step: int, rng: np.random.Generator) -> np.ndarray:
+        kind = WATCHED if self.warm_up.watches(step, rng) else rng.random()
+        rate, burst = self._limits(rng.random(1), rng.random(1), np)
+        return np.array([kind, rate[0], burst[0], burst[0]], float)
+
+    def _limited(self, kind: np.ndarray) -> np.ndarray:
+        """In which episodes the controller acts, within a limit."""
+        return kind >= self.config.core_share
+
+    def permit(self, action: np.ndarray, prev_action: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+        """Repeat the last action where there is no token for another one."""
+        kind, _, _, tokens = _columns(drawn)
+        stuck = self._limited(kind) & (tokens < self.actions.cost(prev_action, action))
+        return select(stuck, prev_action, action)
+
+    def track(self, drawn: np.ndarray, prev_action: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """The tokens after a step; never below 0 in episodes of the core, which has no limit."""
+        kind, rate, burst, tokens = _columns(drawn)
+        cost = self.actions.cost(prev_action, action)
+        left = np.maximum(bucket.after(tokens, cost, rate, burst, np.minimum), 0)
+        return np.stack([kind, rate, burst, left], 1)
+
+    def explore(
+        self,
+        params: PlannerParams,
+        obs: np.ndarray,
+        prev: np.ndarray,
+        core: Acting,
+        drawn: np.ndarray,
+    ) -> Categorical:
+        """In a share of the episodes the core alone, else the controller within a limit."""
+        kind, rate, burst, tokens = _columns(drawn)
+        params = params._replace(setting=self._setting(tokens, rate, burst, np))
+        own = self.apply(params, obs, prev, core, np).policy
+        policy = self.config.explored(own, core.policy, ~self._limited(kind))
+        return self.warm_up.policy(policy, core.policy, prev, kind)
+
+
+def _joined(u: Any, prev: int, can_switch: bool) -> np.ndarray:
+    """Q of one row, from the values of repeating and, if they differ, of switching: (1 or 2, A)."""
+    if prev < 0 or (len(u) == 1 and can_switch):
+        return u[:1]
+    if not can_switch:
+        u[-1] = losses.IMPOSSIBLE
+    u[-1, prev] = u[0, prev]
+    return u[-1:]
+
+
+def _columns(drawn: np.ndarray) -> Drawn:
+    """The numbers of training episodes, (B, 4), by name."""
+    return Drawn(drawn[:, 0], *drawn[:, 1:].astype(np.int64).T)

@@ -1,0 +1,96 @@
+"""Controllers that act by the values of twin critics: what the dial, the gate and limits share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import jax
+import numpy as np
+from jax import numpy as jnp
+
+from policy_inertia.actions.discrete import Categorical
+from policy_inertia.algorithms.controllers.warm_up import log_probabilities
+from policy_inertia.algorithms.nested import NestedConfig
+from policy_inertia.errors import refuse_huber, refuse_outside
+from policy_inertia.types import Array, Number, Tree
+
+Chosen = tuple[Any, Any]
+"""mu and the action, (B,) each."""
+
+
+class Choice(Protocol):
+    """Choose by Q(s, a_prev, .).
+
+    Args:
+        q: (B, A) values, with everything that leaving a_prev costs.
+        log_core: (B, A) the core's log-probabilities.
+        prev: (B,) previous actions.
+        begin: Whether the critics choose an episode's first action (1) or the core (0).
+        xp: `jax.numpy` or `numpy`.
+    """
+
+    def __call__(
+        self, q: Array, log_core: Array, prev: Array, begin: Number = 0, xp: Any = jnp
+    ) -> Chosen: ...
+
+
+@dataclass(frozen=True)
+class ValuedConfig(NestedConfig):
+    """Settings of a controller that acts by twin critics.
+
+    A controller is only as good as its critics, so they learn faster and more often than the
+    paper's.
+    """
+
+    learning_rate: float = 1e-3
+    """Adam's learning rate for the critics of the mixed policy."""
+    target_rate: float = 0.01
+    """Share of those critics that moves into their targets at each update (sigma)."""
+    train_interval: int = 1
+    """Transitions collected for each update of the controller (m)."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Units of each hidden layer of the critics."""
+    huber: float | None = 5.0
+    """The loss of an error of Q above this size grows linearly; None: never."""
+    at_once: bool = False
+    """Use the core's outputs before its update, not after it; faster for large networks."""
+    core_share: float = 0.2
+    """Share of the training episodes in which the core acts alone, with its own exploration."""
+    noise: float = 0.1
+    """In the other episodes, the share of steps in which the core acts."""
+    warmup: int = 0
+    """Transitions for which the core acts alone, except for a share `noise` of repeated actions,
+    and the critics learn its value. Over as many again the controller takes over. Use it for a
+    core that is already good, so that an untrained controller does no harm."""
+
+    rule: ClassVar[str]
+    """The name of `choice` in exported files."""
+
+    def __post_init__(self) -> None:
+        refuse_outside(self, 0, None, "learning_rate", "warmup")
+        refuse_outside(self, 1, None, "hidden", "train_interval")
+        refuse_outside(self, 0, 1, "target_rate", "core_share", "noise")
+        refuse_huber(self.huber)
+
+    @property
+    def choice(self) -> Choice:
+        """How to act by Q."""
+        raise NotImplementedError
+
+    def explored(self, own: Categorical, core: Categorical, core_alone: np.ndarray) -> Categorical:
+        """What acts in training: the core in some episodes, else the controller with some noise.
+
+        Args:
+            own: The controller's policy.
+            core: The core's.
+            core_alone: (B,) booleans: in which episodes the core acts alone.
+        """
+        share = np.where(core_alone, 1.0, self.noise)[:, None]
+        mixed = (1 - share) * np.exp(own.log_pi) + share * np.exp(core.log_pi)
+        return Categorical(log_probabilities(mixed))
+
+
+def one_by_one(critics: Tree) -> tuple[Tree, ...]:
+    """The twins as two networks."""
+    return tuple(jax.tree.map(lambda w, i=i: w[i], critics) for i in range(2))

@@ -1,0 +1,122 @@
+"""A limit on switching as ONNX nodes: the bucket of tokens, and critics that plan with it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policy_inertia.actions.bucket import TOKEN, Limit, units
+from policy_inertia.algorithms.controllers import limits
+from policy_inertia.algorithms.losses import IMPOSSIBLE
+from policy_inertia.interop.description import ControllerDescription
+from policy_inertia.interop.onnx_graph import GraphBuilder
+from policy_inertia.interop.onnx_layers import add_network
+from policy_inertia.policies.token_bucket import TOKENS
+
+_OF_LIMIT = (slice(0, 2), slice(4, 5))
+"""The columns of `limits.features` that do not depend on the tokens: of the rate, of the burst."""
+
+
+def token_level(graph: GraphBuilder, limit: Limit, start: str) -> str:
+    """The tokens before a step, as a column; a full bucket at the start.
+
+    In Python a state is put back at the start of an episode, here the previous action tells it.
+    """
+    full = graph.integers([[limit.burst_units]])
+    tokens = graph.add("Min", graph.column(TOKENS), full)
+    return tokens if limit.carry_over else graph.add("Where", start, full, tokens)
+
+
+def tokens_after(graph: GraphBuilder, limit: Limit, tokens: str, cost: str) -> str:
+    """`bucket.after`, as a column."""
+    left = graph.add("Sub", tokens, cost)
+    left = graph.add("Add", left, graph.integers([[limit.rate_units]]))
+    return graph.add("Min", left, graph.integers([[limit.burst_units]]))
+
+
+def plan_values(
+    graph: GraphBuilder,
+    controller: ControllerDescription,
+    observation: str,
+    repeat: str,
+    start: str,
+    actions: int,
+) -> str:
+    """`controllers.limit.Planner._values`: Q(s, a_prev, .) with the tokens that are left.
+
+    Args:
+        graph: Where nodes are added.
+        controller: The critics and the limit.
+        observation: Name of the observation.
+        repeat: (B, A) booleans: whether an action is the previous one.
+        start: (B, 1) booleans: whether there is no previous action.
+        actions: A, the number of actions.
+    """
+    full = units(controller.numbers["largest_burst"])
+    keep, switch, is_open = _setting(graph, controller.limit, full, repeat, start)
+    last = graph.as_float(repeat)
+    twins = []
+    for features, head in controller.networks:
+        joined = graph.add("Concat", add_network(graph, features, observation), last, axis=1)
+        # one pass for both levels of tokens: the weights are stored once
+        rows = graph.add("Concat", joined, joined, axis=0)
+        levels = graph.add("Concat", keep, switch, axis=0)
+        twins.append(add_network(graph, head, graph.add("Concat", rows, levels, axis=1)))
+    both = graph.add("Min", *twins)
+    both = graph.add("Reshape", both, graph.integers([2, -1, actions]))
+    keeps_to, switches_to = (
+        graph.add("Gather", both, graph.constant(k, np.int64), axis=0) for k in (0, 1)
+    )
+    keeps = graph.add("Or", repeat, start)
+    q = graph.add("Where", keeps, keeps_to, switches_to)
+    possible = graph.add("Or", keeps, is_open)
+    return graph.add("Where", possible, q, graph.constant(IMPOSSIBLE))
+
+
+def _setting(
+    graph: GraphBuilder, limit: Limit | None, full: int, repeat: str, start: str
+) -> tuple[str, str, str]:
+    """`Planner._setting`: features after a repeated and after a new action, and which are open."""
+    if limit is None:
+        free = _free_features(graph, full, repeat)
+        everywhere = graph.add("Not", graph.add("And", repeat, graph.add("Not", repeat)))
+        return free, free, everywhere
+    tokens = token_level(graph, limit, start)
+    is_open = graph.add("GreaterOrEqual", tokens, graph.integers([[TOKEN]]))
+    if limit.rate_units == TOKEN:
+        free = _free_features(graph, full, repeat)
+        return free, free, is_open
+    keep, switch = (
+        _features(graph, limit, full, tokens_after(graph, limit, tokens, cost))
+        for cost in (graph.integers([[0]]), graph.integers([[TOKEN]]))
+    )
+    return keep, switch, is_open
+
+
+def _free_features(graph: GraphBuilder, full: int, repeat: str) -> str:
+    """`limits.features` without a limit: the same row for each env."""
+    row = limits.features(np.array([full]), TOKEN, full, full, np)
+    zeros = graph.row_sum(graph.add("Mul", graph.as_float(repeat), graph.constant(0.0)))
+    return graph.add("Add", zeros, graph.constant(row))
+
+
+def _features(graph: GraphBuilder, limit: Limit, full: int, tokens: str) -> str:
+    """`limits.features` of a column of tokens: the columns that depend on them, and the others."""
+    capped = graph.add("Min", tokens, graph.integers([[full]]))
+    t = graph.add("Mul", graph.as_float(capped), graph.constant(1 / TOKEN))
+    row = limits.features(np.array([full]), limit.rate_units, limit.burst_units, full, np)
+    zeros = graph.add("Mul", t, graph.constant(0.0))
+    rate, burst = (graph.add("Add", zeros, graph.constant(row[:, at])) for at in _OF_LIMIT)
+    waits, horizons = np.array(limits.WAITS).T
+    missing = graph.add("Sub", graph.constant(waits[None]), t)
+    missing = graph.add("Max", missing, graph.constant(0.0))
+    earned = graph.constant(horizons[None] * limit.rate_units / TOKEN + 1e-6)
+    soon = graph.add("Div", earned, graph.add("Add", missing, earned))
+    return graph.add(
+        "Concat",
+        rate,
+        graph.add("Div", t, graph.constant(full / TOKEN)),
+        graph.as_float(graph.add("GreaterOrEqual", capped, graph.integers([[TOKEN]]))),
+        burst,
+        soon,
+        axis=1,
+    )
