@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from policy_inertia.actions.bucket import Limit as Limit
     from policy_inertia.calibration.sweep import calibrate as calibrate
     from policy_inertia.envs.registry import TASKS as TASKS
     from policy_inertia.errors import InputError as InputError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Core": "policies.cores",
+    "Limit": "actions.bucket",
     "METHODS": "methods",
     "TASKS": "envs.registry",
     "InputError": "errors",

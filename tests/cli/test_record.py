@@ -6,7 +6,7 @@ from tests.cli.conftest import Run
 
 
 def test_episodes_are_recorded_beside_the_policy(run: Run, nested_run: Path) -> None:
-    words = ("--episodes", 2, "--limit", 9, "--greedy", "--hysteresis", 0.1)
+    words = ("--episodes", 2, "--steps", 9, "--greedy", "--hysteresis", 0.1)
     code, text, _ = run("record", nested_run, *words)
     assert code == 0
     assert "episode 1: return 9.0" in text or "episode 1: return 8.0" in text

@@ -48,7 +48,7 @@ def test_picture_shows_its_own_frame(policy: Policy) -> None:
 
 
 def test_strip_of_a_long_episode_is_a_moving_window(policy: Policy) -> None:
-    (recording,) = record(policy, seen, limit=1)
+    (recording,) = record(policy, seen, steps=1)
     frame = recording.last
     steps = [RecordedStep(frame, -1, k // 60, 1.0) for k in range(120)]
     recording = dataclasses.replace(recording, steps=steps, nested=False)
@@ -61,7 +61,7 @@ def test_strip_of_a_long_episode_is_a_moving_window(policy: Policy) -> None:
 def test_mp4_is_written(policy: Policy, tmp_path: Path) -> None:
     import imageio_ffmpeg
 
-    video.write(record(policy, seen, limit=3), tmp_path / "a.mp4")
+    video.write(record(policy, seen, steps=3), tmp_path / "a.mp4")
     frames, _ = imageio_ffmpeg.count_frames_and_secs(str(tmp_path / "a.mp4"))
     assert frames == 4
 
@@ -69,7 +69,7 @@ def test_mp4_is_written(policy: Policy, tmp_path: Path) -> None:
 def test_impossible_recordings_are_refused(
     policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recordings = record(policy, seen, limit=2)
+    recordings = record(policy, seen, steps=2)
     with pytest.raises(InputError, match=r"written as \.gif or \.mp4"):
         video.write(recordings, tmp_path / "a.avi")
     with pytest.raises(InputError, match="more than 0"):

@@ -75,8 +75,8 @@ def test_same_seed_same_recording(policy: Policy) -> None:
     assert [s.action for s in one] == [s.action for s in other]
 
 
-def test_recording_is_cut_at_the_limit(policy: Policy) -> None:
-    (recording,) = record(policy, seen, limit=4)
+def test_recording_is_cut_at_its_last_step(policy: Policy) -> None:
+    (recording,) = record(policy, seen, steps=4)
     assert (len(recording.steps), recording.cut) == (4, True)
 
 
@@ -100,7 +100,7 @@ def test_wide_frames_are_scaled_down(policy: Policy) -> None:
         def render(self) -> Any:
             return np.zeros((300, 2 * WIDTH, 3), np.uint8)
 
-    frame = record(policy, lambda: Wide("rgb_array"), limit=1)[0].last
+    frame = record(policy, lambda: Wide("rgb_array"), steps=1)[0].last
     assert frame is not None
     assert Image.open(io.BytesIO(frame)).size == (WIDTH, 150)
 

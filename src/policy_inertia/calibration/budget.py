@@ -1,8 +1,9 @@
-"""Choose the setting of a calibrated policy by a budget for its oscillation ratio."""
+"""Choose the setting of a calibrated policy: by a budget of oscillation, or by the return."""
 
 from __future__ import annotations
 
 from policy_inertia.errors import InputError
+from policy_inertia.metrics.measures import RETURN
 from policy_inertia.policies.policy import Policy
 
 
@@ -18,3 +19,13 @@ def closest_to_budget(policy: Policy, budget: float) -> Policy:
             raise
     smoothest = min(policy.calibration.rows, key=lambda row: row.oscillation_ratio)
     return policy.with_setting(smoothest.setting)
+
+
+def best_setting(policy: Policy) -> Policy:
+    """Return a calibrated policy at the setting with the highest return.
+
+    For a policy within a limit, which keeps it at every setting.
+    """
+    assert policy.calibration is not None
+    best = max(policy.calibration.rows, key=lambda row: row.figures[RETURN.name] or 0.0)
+    return policy.with_setting(best.setting)

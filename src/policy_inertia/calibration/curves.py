@@ -48,7 +48,7 @@ def curves(
     """
     core = policy.core()
     dials = {f"hysteresis on {core.method}": core}
-    if policy.price is not None:
+    if policy.traits.adjustable:
         dials = {policy.method: policy, **dials}
     measured = []
     for label, dial in dials.items():

@@ -23,6 +23,7 @@ from policy_inertia.seeds import Stream, stream_seed
 """Stream of episode seeds; training and the other evaluations use other streams."""
 SETTINGS = 16  # first settings; refinement adds at most as many again
 FINE = 0.02  # refinement stops when neighbours differ by less; the noise is as large
+RATES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)  # first rates of a limit
 FROZEN = 0.01  # the sweep goes on to higher settings until the oscillation ratio is this low
 
 RowAt = Callable[[float], Row]
@@ -41,10 +42,10 @@ def calibrate(
 ) -> Policy:
     """Measure a policy at many settings, and return it with the table (`policy.calibration`).
 
-    The settings of a dial are prices. Any other policy is swept over thresholds of hysteresis, so
-    it needs no training. Every setting runs the same episodes, with greedy actions. Where a policy
-    can act in several modes (`policy.modes()`), the mode with the highest mean return over the
-    first settings is returned.
+    The settings of a dial are prices, those of a method that plans with limits are rates. Any other
+    policy is swept over thresholds of hysteresis, so it needs no training. Every setting runs the
+    same episodes, with greedy actions. Where a policy can act in several modes (`policy.modes()`),
+    the mode with the highest mean return over the first settings is returned.
 
     Args:
         policy: The policy to measure.
@@ -52,8 +53,8 @@ def calibrate(
             the policy was trained on, with its arguments.
         episodes: Number of episodes at each setting.
         seed: Seed of the episodes.
-        settings: The settings to measure. By default they go from 0 up to where the policy hardly
-            ever switches, and are closer together where the oscillation ratio changes fast.
+        settings: The settings to measure. By default they go from the loosest to where the policy
+            hardly ever switches, and are closer together where the oscillation ratio changes fast.
         env_kwargs: Arguments of the env.
 
     Raises:
@@ -75,7 +76,10 @@ def calibrate(
         return evaluate(predictor, envs, episodes, first_seed, deterministic=True).summary()
 
     try:
-        first = sorted(settings) if settings is not None else _first_settings(policy, measure)
+        first = (
+            FIRST_SETTINGS[policy.setting_name](policy, measure) if settings is None else settings
+        )
+        first = sorted(first, reverse=policy.adjustable.lower_is_smoother)
         policy, rows = _best_mode(policy, first, measure)
         if settings is None:
             at = _row_at(policy, measure)
@@ -111,21 +115,34 @@ def _best_mode(
     return max(sweeps, key=lambda sweep: sum(row.figures[RETURN.name] or 0 for row in sweep[1]))
 
 
-def _first_settings(policy: Policy, measure: RunEpisodes) -> list[float]:
-    """0 and, for a dial, prices spread evenly in their logarithm over the learned range.
-
-    For hysteresis: 0 and quantiles of the gaps between the scores of the policy's actions.
-    """
-    if policy.largest_price is None:
-        gaps = _Gaps(policy)
-        measure(gaps)
-        return gaps.thresholds()
+def _first_prices(policy: Policy, measure: RunEpisodes) -> list[float]:
+    """0, and prices spread evenly in their logarithm over the learned range."""
     spread = np.logspace(-DECADES, 0, SETTINGS - 1)
     return [0.0, *(policy.largest_price * spread).tolist()] if policy.largest_price else [0.0]
 
 
+def _first_rates(policy: Policy, measure: RunEpisodes) -> list[float]:
+    """From no limit to no new tokens."""
+    return list(RATES)
+
+
+def _first_thresholds(policy: Policy, measure: RunEpisodes) -> list[float]:
+    """0, and quantiles of the gaps between the scores of the policy's actions."""
+    gaps = _Gaps(policy)
+    measure(gaps)
+    return gaps.thresholds()
+
+
+FIRST_SETTINGS: dict[str, Callable[[Policy, RunEpisodes], list[float]]] = {
+    "price": _first_prices,
+    "rate": _first_rates,
+    "threshold": _first_thresholds,
+}
+"""The settings that are measured first, by their name."""
+
+
 def _extended(rows: list[Row], at: RowAt) -> list[Row]:
-    """Double the highest setting until the policy hardly ever switches."""
+    """Double the highest setting until the policy hardly ever switches; a rate ends at 0."""
     rows = list(rows)
     while rows[-1].oscillation_ratio > FROZEN and rows[-1].setting > 0:
         if len(rows) == 2 * SETTINGS:
@@ -138,7 +155,8 @@ def _refined(rows: list[Row], at: RowAt) -> list[Row]:
     """Add settings halfway between the two neighbours that differ most in oscillation."""
     rows = list(rows)
     for _ in range(SETTINGS if len(rows) > 1 else 0):
-        low, high = (np.array([row.setting for row in part]) for part in (rows[:-1], rows[1:]))
+        settings = np.array([row.setting for row in rows])
+        low, high = np.sort([settings[:-1], settings[1:]], axis=0)
         steps = np.abs(np.diff([row.oscillation_ratio for row in rows]))
         steps[low > 0.99 * high] = 0  # a cliff: no setting in between would smooth it
         if steps.max() <= FINE:
@@ -164,7 +182,8 @@ class _Gaps:
     ) -> tuple[np.ndarray, State]:
         obs = self.policy.spaces.encode(np.asarray(observation))
         memory = self.policy.memory.at(state, len(obs), episode_start)
-        scores = self.policy.acting(obs, memory[PREVIOUS_ACTION]).scores
+        tokens = self.policy.tokens(memory)
+        scores = self.policy.acting(obs, memory[PREVIOUS_ACTION], tokens).scores
         gaps = np.asarray(scores.max(1, keepdims=True) - scores)
         self.gaps.append(gaps[gaps > 0])
         return self.policy.predict(observation, state, episode_start, deterministic)

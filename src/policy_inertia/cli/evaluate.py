@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from tyro.conf import arg
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.flags import PolicyInEnv, Seed, Thresholds, default_is
+from policy_inertia.cli.flags import Burst, PolicyInEnv, Rates, Seed, Thresholds, default_is, limits
 from policy_inertia.cli.view import show_figures
 
 
@@ -19,8 +19,8 @@ class Evaluate(Command):
     """Measure return and oscillation of a policy.
 
     Runs whole episodes, first with sampled actions (as in the paper), then with greedy ones. A
-    nested policy is also run without its controller. --hysteresis, --price and --budget add rows to
-    the table.
+    nested policy is also run without its controller. --hysteresis, --price, --budget and --limit
+    add rows to the table.
 
     --budget reads the setting from the policy's calibration table. If there is none, the table is
     measured first. --simulator highway-env runs the same episodes in the original (version 1.12.1),
@@ -39,6 +39,8 @@ class Evaluate(Command):
     """Also run a dial at these prices of switching."""
     budget: Annotated[tuple[float, ...], default_is("none")] = ()
     """Also run the policy at the setting that switches in at most this share of the steps."""
+    limit: Rates = ()
+    burst: Burst = None
     simulator: Literal["policy-inertia", "highway-env"] = "policy-inertia"
     """The simulator that runs a Highway task."""
     json: bool = False
@@ -49,6 +51,7 @@ class Evaluate(Command):
         from policy_inertia.evaluation.evaluate import evaluate
         from policy_inertia.evaluation.variants import variants
 
+        held_to = limits(self.limit, self.burst)
         policy = self.source.load()
         env_id, kwargs = self.source.environment(policy)
         env = self._simulated(env_id)
@@ -58,7 +61,7 @@ class Evaluate(Command):
             v.label: evaluate(
                 v.policy, env, self.episodes, self.seed, v.deterministic, kwargs
             ).summary()
-            for v in variants(policy, self.hysteresis, self.price, self.budget)
+            for v in variants(policy, self.hysteresis, self.price, self.budget, held_to)
         }
         if self.json:
             sys.stdout.write(json.dumps(figures, indent=1) + "\n")

@@ -9,7 +9,16 @@ from typing import Annotated, Any, ClassVar
 from tyro.conf import DisallowNone, arg
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.flags import EnvKwargs, PolicyFile, Threshold, assignments, default_is
+from policy_inertia.cli.flags import (
+    Burst,
+    EnvKwargs,
+    PolicyFile,
+    Rate,
+    Threshold,
+    assignments,
+    default_is,
+    limit,
+)
 from policy_inertia.cli.view import say
 from policy_inertia.errors import InputError
 
@@ -18,9 +27,10 @@ from policy_inertia.errors import InputError
 class Export(Command):
     """Write a policy as one ONNX file for other programs.
 
-    The file holds core and controller. Its inputs are observation and previous_action (-1 at the
-    start of an episode); its outputs are action, probabilities and inertia. It is compared with
-    the policy on random inputs. Needs policy-inertia[onnx].
+    The file holds core, controller and filters. Its inputs are observation and previous_action (-1
+    at the start of an episode), with --limit also tokens; its outputs are action, probabilities and
+    inertia, with --limit also next_tokens. It is compared with the policy on random inputs. Needs
+    policy-inertia[onnx].
 
     A zip of Stable-Baselines3 can be exported too; then --env must name its environment. --card
     writes a folder instead: a model card with measured figures, the policy and its ONNX file.
@@ -33,6 +43,8 @@ class Export(Command):
     out: Annotated[DisallowNone[Path | None], default_is("policy.onnx beside the policy")] = None
     """The ONNX file to write."""
     hysteresis: Threshold = None
+    limit: Rate = None
+    burst: Burst = None
     env: Annotated[DisallowNone[str | None], default_is("the one it was trained on")] = None
     """Gymnasium id of the environment, for a zip of Stable-Baselines3 only."""
     env_kwargs: EnvKwargs = ()
@@ -46,10 +58,12 @@ class Export(Command):
         from policy_inertia.interop.onnx_out import export
         from policy_inertia.policies.policy import Policy
 
-        path = self.source.policy
+        path, held_to = self.source.policy, limit(self.limit, self.burst)
         policy = self._load()
         if self.hysteresis is not None:
             policy = policy.with_hysteresis(self.hysteresis)
+        if held_to is not None:
+            policy = policy.within(held_to)
         if self.card is None:
             default = path / "policy.onnx" if path.is_dir() else path.with_suffix(".onnx")
             say(str(export(policy, self.out or default)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import DisallowNone, Positional, arg
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,6 +56,22 @@ Threshold = Annotated[
 Thresholds = Annotated[
     tuple[float, ...],
     arg(help=f"{_THRESHOLD} One row for each threshold.", help_behavior_hint=_NO_FILTER),
+]
+_RATE = (
+    "Hold the policy to a limit on switching that is always kept: this many switches per step, and "
+    "a burst of some more. A method that plans with limits plans with it."
+)
+_NO_LIMIT = "(default: no limit)"
+Rate = Annotated[DisallowNone[float | None], arg(help=_RATE, help_behavior_hint=_NO_LIMIT)]
+Rates = Annotated[
+    tuple[float, ...], arg(help=f"{_RATE} One row for each rate.", help_behavior_hint=_NO_LIMIT)
+]
+Burst = Annotated[
+    DisallowNone[float | None],
+    arg(
+        help="How many switches a limit allows at once: in n steps at most burst + rate * n.",
+        help_behavior_hint="(default: 1)",
+    ),
 ]
 Assignments = Annotated[tuple[str, ...], arg(**_ASSIGNMENTS)]  # each command says which settings
 
@@ -148,6 +165,22 @@ def assignments(flag: str, texts: Sequence[str]) -> dict[str, Any]:
         except ValueError:
             group[name] = value
     return values
+
+
+def limits(rates: Sequence[float], burst: float | None) -> list[Limit]:
+    """The limits with these rates; without a rate there must be no burst.
+
+    Raises:
+        InputError: There is a burst but no rate, or a number is out of range.
+    """
+    if burst is not None and not rates:
+        raise InputError(f"--burst {burst:g} belongs to a limit: add --limit, such as --limit 0.1")
+    return [Limit(rate, 1.0 if burst is None else burst) for rate in rates]
+
+
+def limit(rate: float | None, burst: float | None) -> Limit | None:
+    """The limit of a single rate, or None; see `limits`."""
+    return next(iter(limits([] if rate is None else [rate], burst)), None)
 
 
 def render_offscreen() -> None:

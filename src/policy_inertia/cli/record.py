@@ -10,10 +10,13 @@ from tyro.conf import DisallowNone, arg
 
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import (
+    Burst,
     PolicyInEnv,
+    Rate,
     Seed,
     Threshold,
     default_is,
+    limit,
     render_offscreen,
 )
 from policy_inertia.cli.view import say
@@ -39,7 +42,9 @@ class Record(Command):
     greedy: bool = False
     """Take the most probable action instead of sampling one."""
     hysteresis: Threshold = None
-    limit: int = 500
+    limit: Rate = None
+    burst: Burst = None
+    steps: int = 500
     """Largest number of steps of an episode; what comes later is cut."""
     speed: float = 10.0
     """Steps per second."""
@@ -50,10 +55,13 @@ class Record(Command):
 
         path = self.out or self.source.beside("recording.gif")
         video.check_path(path)
+        held_to = limit(self.limit, self.burst)
         policy = self.source.load()
         env, kwargs = self.source.environment(policy)
         if self.hysteresis is not None:
             policy = policy.with_hysteresis(self.hysteresis)
+        if held_to is not None:
+            policy = policy.within(held_to)
         render_offscreen()
         episodes = record(
             policy,
@@ -61,7 +69,7 @@ class Record(Command):
             self.episodes,
             self.seed,
             self.greedy,
-            limit=self.limit,
+            steps=self.steps,
             env_kwargs=kwargs,
         )
         video.write(episodes, path, self.speed)

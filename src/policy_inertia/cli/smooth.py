@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from tyro.conf import DisallowNone, Positional, arg
 
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import (
     Assignments,
+    Burst,
     EnvKwargs,
+    Rate,
     RunOptions,
     Seed,
     assignments,
     default_is,
+    limit,
 )
 from policy_inertia.cli.progress import training_progress
 from policy_inertia.cli.view import say, warn
@@ -29,6 +32,10 @@ class Smooth(Command):
     on held-out episodes: the policy alone, the policy with a hysteresis filter, and the policy
     with the controller. The best one within the budget is recommended and stored as
     recommended.safetensors.
+
+    A budget is a measured mean. With --limit the policies make at most burst + rate * n switches in
+    every n steps, always: a filter alone, hysteresis inside the limit, and a controller that plans
+    with it are compared.
     """
 
     name: ClassVar[str] = "smooth"
@@ -41,6 +48,8 @@ class Smooth(Command):
     options: Annotated[RunOptions, arg(name="")]
     budget: Annotated[DisallowNone[float | None], default_is("half of what the core does")] = None
     """Share of the steps at which the action may switch."""
+    limit: Rate = None
+    burst: Burst = None
     steps: int = 50_000
     """Environment steps to train the controller for."""
     hysteresis_only: bool = False
@@ -73,7 +82,7 @@ class Smooth(Command):
         from policy_inertia.smoothing.smooth import smooth
         from policy_inertia.training.loop import default_folder
 
-        changes = {"env_kwargs": assignments("--env-kwargs", self.env_kwargs)}
+        changes: dict[str, Any] = {"env_kwargs": assignments("--env-kwargs", self.env_kwargs)}
         changes |= assignments("--set", self.set)
         folder = self.options.out or default_folder(self.env, "smooth", self.seed)
         silent = self.options.quiet or self.hysteresis_only
@@ -82,6 +91,7 @@ class Smooth(Command):
                 self.core,
                 self.env,
                 budget=self.budget,
+                limit=limit(self.limit, self.burst),
                 steps=self.steps,
                 hysteresis_only=self.hysteresis_only,
                 mu=self.mu,

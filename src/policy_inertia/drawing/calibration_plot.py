@@ -23,7 +23,7 @@ def draw_calibrations(tables: dict[str, Calibration], title: str, path: Path) ->
     figures = [row.figures for table in tables.values() for row in table.rows]
     measures = [m for m in select_measures(figures, "headline") if m is not OSCILLATION]
     panels = [_panel(m.label, _value(m), tables) for m in measures]
-    panels.append(_panel("price of a switch, or threshold (log10)", _log_setting, tables))
+    panels.append(_panel("price, rate or threshold (log10)", _log_setting, tables))
     save(panels, f"{title}: each dot is one setting, greedy actions", path)
 
 

@@ -25,7 +25,7 @@ from policy_inertia.policies.protocol import Predictor
 from policy_inertia.seeds import Stream, stream_seed
 
 WIDTH = 640  # wider frames are scaled down to this
-LIMIT = 1_000  # steps of an episode
+MOST_STEPS = 1_000  # of an episode
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Recording:
         last: The env after the last action, as PNG; None without frames.
         terminated: Whether the env ended the episode.
         crashed: Whether the episode ended in a crash; None if the env does not report it.
-        cut: Whether the recording stopped at its limit, before the episode ended.
+        cut: Whether the recording stopped at its last step, before the episode ended.
     """
 
     label: str
@@ -103,7 +103,7 @@ def record(
     seed: int = 0,
     deterministic: bool = False,
     label: str = "",
-    limit: int = LIMIT,
+    steps: int = MOST_STEPS,
     frames: bool = True,
     env_kwargs: dict[str, Any] | None = None,
 ) -> list[Recording]:
@@ -116,15 +116,15 @@ def record(
         seed: The episodes start from the same seeds as those of `evaluate`.
         deterministic: Take the most probable actions instead of sampling.
         label: Name of the policy; its method by default.
-        limit: Largest number of steps of an episode.
+        steps: Largest number of steps of an episode.
         frames: Whether to render the env at each step.
         env_kwargs: Arguments of the env.
 
     Raises:
-        InputError: `episodes` or `limit` is below 1, or the env cannot be rendered.
+        InputError: `episodes` or `steps` is below 1, or the env cannot be rendered.
     """
-    if episodes < 1 or limit < 1:
-        raise InputError(f"episodes is {episodes} and limit {limit}: record at least one step")
+    if episodes < 1 or steps < 1:
+        raise InputError(f"episodes is {episodes} and steps {steps}: record at least one step")
     opened = _make(env, frames, env_kwargs or {})
     try:
         spaces = Spaces.of(opened.observation_space, opened.action_space, name_of(env))
@@ -137,7 +137,7 @@ def record(
             "actions": action_names(opened),
         }
         return [
-            _episode(policy, opened, spaces, limit, frames, {**description, "seed": s})
+            _episode(policy, opened, spaces, steps, frames, {**description, "seed": s})
             for s in (stream_seed(seed, Stream.EPISODE, k) for k in range(episodes))
         ]
     finally:
@@ -148,7 +148,7 @@ def _episode(
     policy: Predictor,
     env: gym.Env,
     spaces: Spaces,
-    limit: int,
+    most_steps: int,
     frames: bool,
     description: dict[str, Any],
 ) -> Recording:
@@ -157,7 +157,7 @@ def _episode(
     obs, info = env.reset(seed=description["seed"])
     state, previous, steps = None, space.null(1), list[RecordedStep]()
     terminated = truncated = False
-    while not (terminated or truncated) and len(steps) < limit:
+    while not (terminated or truncated) and len(steps) < most_steps:
         frame = _frame(env) if frames else None
         first = bool(space.is_null(previous)[0])
         batch, start = np.asarray(obs)[None], np.array([first])

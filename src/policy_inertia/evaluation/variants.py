@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.policies.policy import Policy
 
 
@@ -22,6 +23,7 @@ def variants(
     thresholds: Sequence[float] = (),
     prices: Sequence[float] = (),
     budgets: Sequence[float] = (),
+    limits: Sequence[Limit] = (),
 ) -> list[Variant]:
     """Return `policy` sampled and greedy, then its variants.
 
@@ -32,6 +34,7 @@ def variants(
         thresholds: Thresholds of a hysteresis filter, each sampled and greedy.
         prices: Prices of switching, for a dial.
         budgets: Largest shares of steps with a switch; `policy` then needs a calibration table.
+        limits: Limits on switching.
     """
     rows = [Variant("sampled", policy, False), Variant("greedy", policy, True)]
     if policy.nested:
@@ -45,4 +48,7 @@ def variants(
         within = policy.with_budget(budget)
         label = f"budget {budget:g} ({policy.setting_name} {within.setting:.3g}), greedy"
         rows.append(Variant(label, within, True))
+    for limit in limits:
+        label = f"limit {limit.rate:g}, burst {limit.burst:g}"
+        rows.append(Variant(label, policy.within(limit), True))
     return rows

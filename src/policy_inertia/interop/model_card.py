@@ -36,6 +36,10 @@ USE_ONNX = """
 `policy.onnx` is the same policy for any ONNX runtime: inputs `observation` and `previous_action`
 (-1 at the start of an episode), outputs `action`, `probabilities` and `inertia`.
 """
+USE_ONNX_TOKENS = """
+Its limit adds the input `tokens` and the output `next_tokens`, in millionths of a token. Start with
+{full}, and give the last `next_tokens` back.
+"""
 
 
 def model_card(
@@ -120,7 +124,13 @@ A policy with discrete actions for `{task}`, trained with `{policy.method}` of p
 
 ## Use
 
-{USE}{USE_ONNX if onnx else ""}"""
+{USE}{_use_onnx(policy) if onnx else ""}"""
+
+
+def _use_onnx(policy: Policy) -> str:
+    if policy.limit is None:
+        return USE_ONNX
+    return USE_ONNX + USE_ONNX_TOKENS.format(full=policy.limit.burst_units)
 
 
 def _front_matter(policy: Policy, task: str, figures: dict[str, Any]) -> str:
@@ -161,5 +171,10 @@ def _description(policy: Policy) -> str:
     if policy.hysteresis is not None:
         sentences.append(
             f"It repeats its last action unless another one is better by {policy.hysteresis:g}."
+        )
+    if policy.limit is not None:
+        sentences.append(
+            f"In every n steps of an episode it makes at most {policy.limit.burst:g} + "
+            f"{policy.limit.rate:g} n switches, always."
         )
     return " ".join(sentences)

@@ -30,11 +30,13 @@ def load_policy(source: Any, env: Any, options: CoreOptions) -> Core:
             f"{policy} holds its actions for several steps, and a core has no memory: give a "
             "policy that decides at every step, such as nsac"
         )
-    if policy.hysteresis is not None and not policy.nested:
-        raise InputError(
-            f"{policy} depends on its previous action, and a core has no memory: give it without "
-            "its hysteresis"
-        )
+    filters = {"hysteresis": policy.hysteresis, "limit": policy.limit}
+    for name, value in filters.items():
+        if value is not None and not policy.nested:
+            raise InputError(
+                f"{policy} depends on its previous action, and a core has no memory: give it "
+                f"without its {name}"
+            )
     if env is not None:
         _, spaces = read_spaces(env, options.env_kwargs)
         if spaces.to_dict() != policy.spaces.to_dict():

@@ -42,11 +42,11 @@ class Calibration:
     """The figures of the same greedy episodes at each setting of a policy.
 
     Attributes:
-        setting_name: "price" for a dial, "threshold" for hysteresis.
+        setting_name: "price" for a dial, "rate" for limits, "threshold" for hysteresis.
         task: Name of the env.
         episodes: Number of episodes at each setting.
         seed: Seed of the calibration.
-        rows: One row per setting, from the lowest to the highest.
+        rows: One row per setting, from the loosest to the smoothest.
     """
 
     setting_name: str
@@ -60,25 +60,25 @@ class Calibration:
             raise InputError("the calibration has no rows: calibrate the policy again")
 
     def within(self, max_oscillation: float) -> Row:
-        """Return the lowest setting from which on the oscillation ratio keeps the budget.
+        """Return the loosest setting from which on the oscillation ratio keeps the budget.
 
         Raises:
             InputError: The budget is not a ratio, or no setting keeps it.
         """
         check_budget(max_oscillation)
-        lowest = None
+        loosest = None
         for row in reversed(self.rows):
             if not row.oscillation_ratio <= max_oscillation:
                 break
-            lowest = row
-        if lowest is None:
+            loosest = row
+        if loosest is None:
             high, low = self.rows[0].oscillation_ratio, self.rows[-1].oscillation_ratio
             raise InputError(
                 f"an oscillation ratio of {max_oscillation:g} is not reachable: with its "
                 f"{self.setting_name}, this policy goes from {high:.3f} down to {low:.3f} on "
                 f"{self.task}, so give at least {low:.3f}, or train longer or with another method"
             )
-        return lowest
+        return loosest
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calibration as JSON."""

@@ -189,7 +189,11 @@ class Core:
 
         Without a token it repeats its last action; see `Policy.with_limit`.
         """
-        return self._with(self.hysteresis, Limit(rate, burst, carry_over))
+        return self.within(Limit(rate, burst, carry_over))
+
+    def within(self, limit: Limit | None) -> Core:
+        """The same core within a limit on switching, or without one."""
+        return self._with(self.hysteresis, limit)
 
     def _with(self, hysteresis: float | None, limit: Limit | None) -> Core:
         """The same core with these filters."""

@@ -15,6 +15,7 @@ from policy_inertia.algorithms.interface import Acting, AlgorithmConfig, Dial, L
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.calibration_table import Calibration
+from policy_inertia.policies.adjustable import adjustable_of
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION, Filter, Hold, State, memory_of
 from policy_inertia.policies.policy_file import (
@@ -56,10 +57,12 @@ class Policy:
                     "that decides at every step"
                 )
         self.method, self.config, self.spaces, self.params = method, config, spaces, params
-        self.repeats, self.hysteresis, self.task = repeats, hysteresis, task
-        self.env_kwargs = env_kwargs or {}
-        self.calibration, self.limit = calibration, limit
+        self.repeats, self.task, self.env_kwargs = repeats, task, env_kwargs or {}
+        self.hysteresis: float | None = hysteresis
+        self.limit: Limit | None = limit
+        self.calibration = calibration
         self.traits = config.traits
+        self.adjustable = adjustable_of(self.traits)
         self.algorithm = config.build(choice_spec(spaces, repeats))
         self.filters: tuple[Filter, ...] = () if repeats == (1,) else (Hold(repeats),)
         if hysteresis is not None:
@@ -208,14 +211,20 @@ class Policy:
         return float(self._dial.largest_price(self.params)) if self._dial else None
 
     @property
+    def largest_burst(self) -> float | None:
+        """The largest burst that the method learned to plan with; None for other methods."""
+        return self.algorithm.largest_burst if isinstance(self.algorithm, Limited) else None
+
+    @property
     def setting_name(self) -> str:
-        """What `calibrate` sweeps and `with_budget` sets: "price", or "threshold" (hysteresis)."""
-        return "threshold" if self._dial is None else "price"
+        """What `calibrate` sweeps and `with_budget` sets: "price" (of a dial), "rate" (of a method
+        that plans with limits), or "threshold" (of hysteresis)."""
+        return self.adjustable.name
 
     @property
     def setting(self) -> float | None:
         """The value of that setting; None for a policy without hysteresis."""
-        return self.hysteresis if self._dial is None else self.price
+        return self.adjustable.value(self)
 
     @property
     def parts(self) -> PolicyParts:
@@ -265,7 +274,11 @@ class Policy:
         Raises:
             InputError: An argument is out of range, or the method holds its actions by itself.
         """
-        return self.replace(limit=Limit(rate, burst, carry_over))
+        return self.within(Limit(rate, burst, carry_over))
+
+    def within(self, limit: Limit | None) -> Policy:
+        """The same policy within a limit on switching, or without one; see `with_limit`."""
+        return self.replace(limit=limit)
 
     def at(self, price: Number) -> Policy:
         """The same policy with its dial at another price of switching.
@@ -306,14 +319,15 @@ class Policy:
         return self._dial.mode(self.params) if self._dial else ""
 
     def with_setting(self, setting: float) -> Policy:
-        """The same policy with its `setting_name` at `setting`: a price, or a threshold."""
-        return self.with_hysteresis(setting) if self._dial is None else self.at(setting)
+        """The same policy with its `setting_name` at `setting`."""
+        return self.adjustable.at(self, setting)
 
     def with_budget(self, max_oscillation: float) -> Policy:
         """The same policy, smooth enough for a budget by its calibration.
 
-        Takes the lowest setting from which greedy actions stay within the budget. Safe in
-        mid-episode: keep passing the same state.
+        Takes the loosest setting from which greedy actions stay within the budget. This is a
+        measured mean; `with_limit` is always kept. Safe in mid-episode: keep passing the same
+        state.
 
         Args:
             max_oscillation: The budget, in switches per step.

@@ -137,7 +137,7 @@ def _checked(
     if hysteresis is not None:
         controller = controller.with_hysteresis(hysteresis)
     if limit is not None:
-        controller = controller.with_limit(limit.rate, limit.burst, limit.carry_over)
+        controller = controller.within(limit)
     filtered = controller.hysteresis is not None or controller.limit is not None
     if not filtered and not _has_controller(controller):
         raise InputError(

@@ -1,7 +1,8 @@
 """Make a policy smooth without changing it: train a controller around it, and recommend a policy.
 
 At the end the bare core, the core with hysteresis and the core with the controller act on the same
-held-out episodes. The best of them within the budget is recommended.
+held-out episodes. The best of them within the budget is recommended; with a limit on switching, the
+best of them that keeps it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import policy_inertia.interop  # noqa: F401 - registers the loaders of `load_core`
-from policy_inertia.calibration.budget import closest_to_budget
+from policy_inertia.actions.bucket import Limit
+from policy_inertia.calibration.budget import best_setting, closest_to_budget
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.envs.making import EnvLike, name_of
 from policy_inertia.envs.vector import Envs
@@ -36,7 +38,13 @@ from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
 from policy_inertia.run_settings import RunConfig, settings
 from policy_inertia.seeds import Stream, stream_seed
-from policy_inertia.smoothing.verdict import Candidate, Verdict, comparison_table, decide
+from policy_inertia.smoothing.verdict import (
+    Candidate,
+    Verdict,
+    comparison_table,
+    decide,
+    decide_within,
+)
 from policy_inertia.storage import FORMAT, write_json
 from policy_inertia.training.loop import Progress, default_folder, run
 
@@ -56,7 +64,8 @@ class Smoothed:
         policy: The recommended policy.
         verdict: Its name and the reason.
         candidates: All policies that were compared, by name.
-        budget: Largest oscillation ratio that was allowed.
+        budget: Largest oscillation ratio that was allowed; None with a limit.
+        limit: The limit on switching that every policy but the core keeps; None with a budget.
         task: The env's name.
         episodes: Number of held-out episodes.
         seconds: Duration of everything.
@@ -66,15 +75,16 @@ class Smoothed:
     policy: Policy
     verdict: Verdict
     candidates: dict[str, Candidate]
-    budget: float
+    budget: float | None
     task: str
     episodes: int
     seconds: float
     memory: float
+    limit: Limit | None = None
 
     @property
     def recommended(self) -> str:
-        """The name of the recommended policy: core, hysteresis or controller."""
+        """The name of the recommended policy: core, filter, hysteresis or controller."""
         return self.verdict.name
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,6 +93,7 @@ class Smoothed:
             "recommended": self.verdict.name,
             "reason": self.verdict.reason,
             "budget": self.budget,
+            "limit": self.limit and self.limit.to_dict(),
             "task": self.task,
             "episodes": self.episodes,
             "seconds": self.seconds,
@@ -106,6 +117,7 @@ def smooth(
     budget: float | None = None,
     steps: int = 50_000,
     *,
+    limit: Limit | None = None,
     hysteresis_only: bool = False,
     mu: bool = False,
     loss: float = 0.05,
@@ -127,7 +139,10 @@ def smooth(
         budget: Largest share of steps at which the policy may switch its action; by default half
             of what the core does.
         steps: Env steps of training.
-        hysteresis_only: Do not train; compare only the core with and without hysteresis.
+        limit: Instead of a budget, a limit on switching that is always kept. The candidates are
+            then the core, a filter that holds it to the limit, hysteresis inside the limit, and a
+            controller that plans with it.
+        hysteresis_only: Do not train; compare only the core with and without filters.
         mu: Train the paper's learned inertia instead of a dial.
         loss: Largest share of the core's mean return that smoothing may cost.
         warmup: Share of the steps in which the controller only watches the core.
@@ -144,13 +159,14 @@ def smooth(
         InputError: An argument is wrong, or the core does not fit the env.
     """
     started = time.perf_counter()
-    _check_arguments(env, budget, loss, warmup)
-    config = _run_settings(env, steps, mu, warmup, seed, changes)
+    _check_arguments(env, budget, limit, loss, warmup)
+    config = _run_settings(env, steps, mu, limit, warmup, seed, changes)
     options = {"env_kwargs": config.env_kwargs, **(core_options or {})}
     core = _check_core(load_core(core, env, **options), env, config.env_kwargs)
     bare = _bare_policy(core, config)
-    # hysteresis compares scores, which a core that gives actions does not have
-    others = {} if core.kind == "action" else {"hysteresis": bare}
+    others = {} if limit is None else {"filter": bare}
+    if core.kind != "action":  # hysteresis compares scores, which such a core does not have
+        others["hysteresis"] = bare
     folder = Path(out) if out is not None else None
     with contextlib.ExitStack() as stack:
         if not hysteresis_only:
@@ -158,8 +174,9 @@ def smooth(
             others["controller"] = _train(config, folder, env, bare, resume, progress, warn)
         elif folder is not None:
             stack.enter_context(claim(folder, "smooth.json", "smoothed policy"))
-        candidates, budget = _compare(bare, others, env, config, budget, episodes)
-        verdict = decide(candidates, budget, loss)
+        candidates, verdict, budget = _compare(
+            bare, others, env, config, budget, limit, episodes, loss
+        )
         result = Smoothed(
             candidates[verdict.name].policy,
             verdict,
@@ -169,6 +186,7 @@ def smooth(
             episodes,
             time.perf_counter() - started,
             _peak_memory(),
+            limit,
         )
         if folder is not None:
             result.policy.save(folder / "recommended.safetensors")
@@ -176,7 +194,9 @@ def smooth(
     return result
 
 
-def _check_arguments(env: Any, budget: float | None, loss: float, warmup: float) -> None:
+def _check_arguments(
+    env: Any, budget: float | None, limit: Limit | None, loss: float, warmup: float
+) -> None:
     if not (isinstance(env, str) or callable(env)):
         raise InputError(
             f"the env is {type(env).__name__}, and several copies of it are needed: give its "
@@ -184,17 +204,31 @@ def _check_arguments(env: Any, budget: float | None, loss: float, warmup: float)
         )
     if budget is not None:
         check_budget(budget)
+        if limit is not None:
+            raise InputError(
+                f"the budget is {budget} and the limit {limit}: give a budget, which is a measured "
+                "mean, or a limit, which is always kept"
+            )
     for name, value in (("loss", loss), ("warmup", warmup)):
         if not 0 <= value <= 1:
             raise InputError(f"{name} is {value}: it must be from 0 to 1")
 
 
 def _run_settings(
-    env: EnvLike, steps: int, mu: bool, warmup: float, seed: int, changes: dict[str, Any]
+    env: EnvLike,
+    steps: int,
+    mu: bool,
+    limit: Limit | None,
+    warmup: float,
+    seed: int,
+    changes: dict[str, Any],
 ) -> RunConfig:
     """The settings of the training run; `changes` win over all others."""
+    method = "smooth-mu" if mu else "smooth" if limit is None else "smooth-limit"
+    if limit is not None and not mu:  # learn for this limit alone
+        changes = {"rate": limit.rate, "largest_burst": float(limit.burst), **changes}
     return settings(
-        "smooth-mu" if mu else "smooth",
+        method,
         name_of(env),
         **{
             **SETTINGS,
@@ -211,8 +245,10 @@ def _run_settings(
 
 def _check_core(core: Core, env: EnvLike, env_kwargs: dict[str, Any]) -> Core:
     """The core itself; raise if it has a memory or does not fit the env."""
-    if core.hysteresis is not None:
-        raise InputError(f"{core} depends on its last action: give it without its hysteresis")
+    if core.filters:
+        raise InputError(
+            f"{core} depends on its last action: give it without hysteresis and without a limit"
+        )
     _, spaces = read_spaces(env, env_kwargs)
     if spaces != core.spaces:
         raise InputError(
@@ -243,21 +279,11 @@ def _train(
     progress: Progress | None,
     warn: Callable[[str], None],
 ) -> Policy:
-    """Train a controller around the core of `bare`, and calibrate it."""
+    """Train a controller around the core of `bare`."""
     _refuse_large(bare.spaces.spec.obs_dim, config.buffer_size)
     around: Any = config.config
     config = dataclasses.replace(config, config=dataclasses.replace(around, core=bare.config))
-    controller = run(config, folder, env, resume, progress, warn, bare.spaces)
-    if controller.calibration is not None:
-        return controller
-    # the paper's inertia has no dial: hysteresis around it meets the budget
-    return calibrate(
-        controller,
-        env,
-        config.calibration_episodes,
-        config.seed,
-        env_kwargs=config.test_kwargs,
-    )
+    return run(config, folder, env, resume, progress, warn, bare.spaces)
 
 
 def _compare(
@@ -266,12 +292,15 @@ def _compare(
     env: EnvLike,
     config: RunConfig,
     budget: float | None,
+    limit: Limit | None,
     episodes: int,
-) -> tuple[dict[str, Candidate], float]:
-    """Evaluate the core, and the other policies at the budget, on the same held-out episodes.
+    loss: float,
+) -> tuple[dict[str, Candidate], Verdict, float | None]:
+    """Evaluate the core, and the other policies at the budget or the limit, on the same episodes.
 
     Returns:
-        The candidates by name, and the budget: half of what the core does if none was given.
+        The candidates by name, the verdict, and the budget: without a limit, half of what the core
+        does if none was given.
     """
     slots = Envs(env, min(episodes, 20), lambda i, k: 0, config.test_kwargs)
     first = stream_seed(config.seed, Stream.HELD_OUT)
@@ -280,17 +309,28 @@ def _compare(
         evaluation = evaluate(policy, slots, episodes, first, deterministic=True)
         return Candidate.of_evaluation(name, policy, evaluation)
 
+    def calibrated(policy: Policy) -> Policy:
+        return calibrate(policy, slots, config.calibration_episodes, config.seed)
+
     try:
         candidates = {"core": candidate("core", bare)}
+        if limit is not None:
+            for name, policy in others.items():
+                limited = policy.within(limit)
+                plans = policy.largest_burst is not None
+                if name != "filter" and not plans:  # its threshold is best inside the limit
+                    limited = best_setting(calibrated(limited))
+                candidates[name] = candidate(name, limited)
+            return candidates, decide_within(candidates, limit, loss), None
         if budget is None:
             budget = candidates["core"].figures[OSCILLATION.name] / 2
         for name, policy in others.items():
-            if policy.calibration is None:
-                policy = calibrate(policy, slots, config.calibration_episodes, config.seed)
+            # the paper's inertia has no dial: hysteresis around it meets the budget
+            policy = policy if policy.calibration is not None else calibrated(policy)
             candidates[name] = candidate(name, closest_to_budget(policy, budget))
     finally:
         slots.close()
-    return candidates, budget
+    return candidates, decide(candidates, budget, loss), budget
 
 
 def _refuse_large(obs_dim: int, buffer_size: int) -> None:

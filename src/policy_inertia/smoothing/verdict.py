@@ -1,4 +1,4 @@
-"""Which policy to use: the bare core, the core with hysteresis, or the core with a controller.
+"""Which policy to use: the bare core, the core with a filter, or the core with a controller.
 
 All of them act on the same held-out episodes, so their differences are paired.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.metrics.measures import (
     CRASHES,
     MEASURES,
@@ -33,7 +34,7 @@ class Candidate:
     """A policy and its figures on the held-out episodes.
 
     Attributes:
-        name: "core", "hysteresis" or "controller".
+        name: "core", "filter", "hysteresis" or "controller".
         policy: The policy.
         figures: Every measure by name.
         intervals: 95% intervals over episodes, for measures that are means over episodes.
@@ -59,15 +60,20 @@ class Candidate:
 
     @property
     def setting(self) -> str:
-        """The threshold or the price that the policy is set to; empty for the bare core."""
-        setting = self.policy.setting
-        return "" if setting is None else f"{self.policy.setting_name} {setting:.3g}"
+        """The threshold, the price or the limit that the policy is set to; empty for the core."""
+        policy, parts = self.policy, []
+        if policy.limit is not None:
+            parts.append(f"limit {policy.limit.rate:g}, burst {policy.limit.burst:g}")
+        if policy.setting is not None and not policy.traits.limit:
+            parts.append(f"{policy.setting_name} {policy.setting:.3g}")
+        return ", ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Setting, figures and intervals as JSON."""
         return {
             "price": self.policy.price,
             "hysteresis": self.policy.hysteresis,
+            "limit": self.policy.limit and self.policy.limit.to_dict(),
             **self.figures,
             "intervals_over_episodes": self.intervals,
         }
@@ -162,6 +168,39 @@ def decide(candidates: dict[str, Candidate], budget: float, loss: float) -> Verd
         f"{core.figures[RETURN.name]:.4g})"
     )
     return Verdict(best.name, "; ".join([reason, *notes]) + ".")
+
+
+def decide_within(candidates: dict[str, Candidate], limit: Limit, loss: float) -> Verdict:
+    """Choose the best return among the candidates that keep a limit: all but the core.
+
+    A candidate that is worse than the core, as `decide` defines it, is chosen only if all are.
+
+    Args:
+        candidates: By name; "core" must be one of them, beside others that keep the limit.
+        limit: The limit.
+        loss: Largest share of the core's mean return that may be lost.
+    """
+    core = candidates["core"]
+    limited = [c for c in candidates.values() if c is not core]
+    faults = {c.name: _fault(c, core, loss) for c in limited}
+    sound = [c for c in limited if not faults[c.name]]
+    best = max(sound or limited, key=lambda c: c.figures[RETURN.name])
+    reason = (
+        f"It makes at most {limit.burst:g} + {limit.rate:g} n switches in n steps, always, and "
+        f"{_cost(best, core)}"
+    )
+    notes = [] if sound else ["no policy within the limit is as good as the core"]
+    notes += [f"{name} {fault}" for name, fault in faults.items() if fault and name != best.name]
+    return Verdict(best.name, "; ".join([reason, *notes]) + ".")
+
+
+def _cost(best: Candidate, core: Candidate) -> str:
+    """How often a candidate switches and what it returns, beside the core."""
+    return (
+        f"switches at {best.figures[OSCILLATION.name]:.3g} of the steps with a return of "
+        f"{best.figures[RETURN.name]:.4g} (core: {core.figures[OSCILLATION.name]:.3g}, "
+        f"{core.figures[RETURN.name]:.4g})"
+    )
 
 
 def _fault(candidate: Candidate, core: Candidate, loss: float) -> str:

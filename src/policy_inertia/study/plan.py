@@ -197,7 +197,7 @@ class Study:
         label = f"{line.task.name}, {line.label}, seed {seed}"
         if config.repeats != (1,):  # the policy chooses how long it holds: nothing to filter
             return Run(label, config, path)
-        core = experiment.budgets if config.config.traits.dial else ()
+        core = experiment.budgets if config.config.traits.adjustable else ()
         return Run(label, config, path, experiment.hysteresis, experiment.budgets, core)
 
     def runs(self, folder: Path) -> list[Run]:

@@ -33,6 +33,8 @@ from policy_inertia.training.session import Session
 
 DIAL_SHARES = (0.0, 0.1, 1.0)
 """Where a dial is evaluated during training, as shares of its largest price."""
+LIMIT_RATES = (0.1, 0.0)
+"""Where a method that plans with limits is evaluated, with its largest burst; also without one."""
 
 Progress = Callable[[int, dict[str, Any], float], None]
 """Called with the step, the newest figures and the steps per second since the start."""
@@ -196,7 +198,9 @@ class Run:
             )
         seed = stream_seed(config.seed, Stream.EVALUATION, session.step)
         summary = evaluate(policy, self.eval_envs, config.eval_episodes, seed).summary()
-        self.figures = session.figures() | eval_figures(summary) | self._dial_figures(policy, seed)
+        self.figures = (
+            session.figures() | eval_figures(summary) | self._setting_figures(policy, seed)
+        )
         for logger in self.loggers:
             logger.log(session.step, self.figures, self.speed())
         if summary["return"] > self.best:
@@ -219,24 +223,24 @@ class Run:
         replay = self.session.replay.state()
         self.folder.checkpoints.save(str(self.session.step), arrays, replay, asdict(state))
 
-    def _dial_figures(self, policy: Policy, seed: int) -> dict[str, Any]:
-        """The headline figures at three settings of a dial; none for other policies."""
-        if policy.largest_price is None:
-            return {}
-        figures: dict[str, Any] = {"dial/largest_price": policy.largest_price}
-        for share in DIAL_SHARES:
-            at_price = policy.at(share * policy.largest_price)
+    def _setting_figures(self, policy: Policy, seed: int) -> dict[str, Any]:
+        """The headline figures at a few settings, where one run gives every smoothness."""
+        figures: dict[str, Any] = {}
+        if policy.largest_price is not None:
+            figures["dial/largest_price"] = policy.largest_price
+        for name, adjusted in _adjusted(policy).items():
             episodes = self.config.eval_episodes
-            summary = evaluate(at_price, self.eval_envs, episodes, seed, True).summary()
+            summary = evaluate(adjusted, self.eval_envs, episodes, seed, True).summary()
+            kind, _, setting = name.partition("/")
             for measure in select_measures([summary], "headline"):
-                figures[f"dial/{measure.name}_at_{share:g}"] = summary[measure.name]
+                figures[f"{kind}/{measure.name}_at_{setting}"] = summary[measure.name]
         return figures
 
     def _result(self) -> Policy:
         """Calibrate, evaluate and save the last policy."""
         config, envs = self.config, self.eval_envs
         policy = self.session.policy()
-        if policy.price is not None:
+        if policy.traits.adjustable:
             policy = calibrate(policy, envs, config.calibration_episodes, config.seed)
         policy.save(self.folder.path / "policy.safetensors")
         final = (envs, config.final_episodes, stream_seed(config.seed, Stream.FINAL))
@@ -248,6 +252,16 @@ class Run:
         step = self.session.step
         write_json(self.folder.path / "result.json", {"format": FORMAT, "step": step, **result})
         return policy
+
+
+def _adjusted(policy: Policy) -> dict[str, Policy]:
+    """A policy at a few settings, by kind and setting; nothing if it has no such settings."""
+    if policy.largest_price is not None:
+        largest = policy.largest_price
+        return {f"dial/{share:g}": policy.at(share * largest) for share in DIAL_SHARES}
+    if policy.traits.limit:
+        return {f"limit/{rate:g}": policy.with_setting(rate) for rate in LIMIT_RATES}
+    return {}
 
 
 def eval_figures(summary: dict[str, Any]) -> dict[str, Any]:
