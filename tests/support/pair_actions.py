@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.actions.bucket import TOKEN
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -43,6 +45,10 @@ class Pairs:
 
     def distance(self, a: Any, b: Any) -> Any:
         return (a != b).mean(-1)
+
+    def cost(self, previous: Any, actions: Any) -> Any:
+        changed = (actions != previous).sum(-1) * ~self.is_null(previous)
+        return changed * (TOKEN // 2)
 
     def encode(self, actions: Any, xp: Any = np) -> Any:
         hot = (actions[..., None] == xp.arange(self.n)).astype(np.float32)

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.algorithms.interface import Traits
 
-if TYPE_CHECKING:
-    from policy_inertia.policies.policy import Policy
+Policy = Any  # policies/policy.py, which imports this file
 
 
 class Adjustable(NamedTuple):
@@ -27,10 +28,8 @@ class Adjustable(NamedTuple):
 
 def _at_rate(policy: Policy, rate: float) -> Policy:
     """The policy with another rate of its limit; a new limit has the largest burst."""
-    limit = policy.limit
-    if limit is None:
-        return policy.with_limit(rate, policy.largest_burst or 1.0)
-    return policy.with_limit(rate, limit.burst, limit.carry_over)
+    limit = policy.limit or Limit(rate, policy.largest_burst)
+    return policy.within(replace(limit, rate=rate))
 
 
 PRICE = Adjustable("price", lambda p: p.price, lambda p, price: p.at(price))
