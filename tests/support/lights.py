@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import gymnasium as gym
@@ -75,3 +76,51 @@ def switching(policy: np.ndarray) -> float:
             new[np.arange(N_STATES) * N_ACTIONS + a[i]] += where[i] * NEXT[s[i], a[i]]
         where = (where + new) / 2  # averaged, so that a periodic chain converges too
     return float(where @ (a != p))
+
+
+def token_levels(rate: Fraction, burst: Fraction) -> list[Fraction]:
+    """Every level of tokens that can follow a full bucket, from the lowest on."""
+    levels, new = {burst}, {burst}
+    while new:
+        steps = {min(burst, t - cost + rate) for t in new for cost in (0, 1) if t >= cost}
+        new = steps - levels
+        levels |= new
+    return sorted(levels)
+
+
+def solve_within(rate: Fraction, burst: Fraction) -> np.ndarray:
+    """Q*(s, a_prev, level, a) within a limit, by value iteration; -inf where there is no token."""
+    levels = token_levels(rate, burst)
+    q = np.zeros((N_STATES, N_ACTIONS, len(levels), N_ACTIONS))
+    for _ in range(300):
+        v = q.max(-1)  # s, a_prev, level
+        new = np.full_like(q, -np.inf)
+        for a_prev in range(N_ACTIONS):
+            for k, tokens in enumerate(levels):
+                for a in range(N_ACTIONS):
+                    cost = int(a != a_prev)
+                    if tokens >= cost:
+                        left = levels.index(min(burst, tokens - cost + rate))
+                        new[:, a_prev, k, a] = REWARD[:, a] + GAMMA * NEXT[:, a] @ v[:, a, left]
+        q = new
+    return q
+
+
+def value_within(policy: np.ndarray, rate: Fraction, burst: Fraction) -> float:
+    """Exact mean over (s, a_prev), with a full bucket, of a policy[s, a_prev, level].
+
+    A policy that switches without a token is an error.
+    """
+    levels = token_levels(rate, burst)
+    shape = (N_STATES, N_ACTIONS, len(levels))
+    step, reward = np.zeros((policy.size, policy.size)), np.zeros(policy.size)
+    for i, (s, a_prev, k) in enumerate(np.ndindex(shape)):
+        a = policy[s, a_prev, k]
+        assert a == a_prev or levels[k] >= 1
+        left = levels.index(min(burst, levels[k] - int(a != a_prev) + rate))
+        reward[i] = REWARD[s, a]
+        for following in range(N_STATES):
+            place = np.ravel_multi_index((following, a, left), shape)
+            step[i, place] += NEXT[s, a, following]
+    values = np.linalg.solve(np.eye(policy.size) - GAMMA * step, reward).reshape(shape)
+    return float(values[:, :, -1].mean())
