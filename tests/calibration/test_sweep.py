@@ -6,7 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from policy_inertia import InputError, Policy, calibrate, evaluate, train
+from policy_inertia import InputError, Limit, Policy, calibrate, evaluate, train
+from policy_inertia.calibration.budget import best_setting
 from policy_inertia.calibration.sweep import _refined
 from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.metrics.measures import MEASURES
@@ -190,3 +191,36 @@ def test_dial_has_several_modes() -> None:
     assert len(fresh("gate-sac").modes()) == 2
     assert [policy.mode for policy in fresh("nsac").modes()] == [""]
     assert len(fresh("dqn").modes()) == 1
+
+
+def test_rates_of_a_limit_are_swept_from_no_limit_to_no_tokens() -> None:
+    policy = calibrate(fresh("limit-dqn", probes.Both), probes.Both, episodes=4)
+    settings = [each.setting for each in rows_of(policy)]
+    assert settings[0] == 1
+    assert settings[-1] == 0
+    assert settings == sorted(settings, reverse=True)
+    assert policy.calibration is not None
+    assert policy.calibration.setting_name == "rate"
+    for each in (rows_of(policy)[0], rows_of(policy)[-1]):
+        limited, seed = policy.with_limit(each.setting, 4), stream_seed(0, Stream.CALIBRATION)
+        figures = evaluate(limited, probes.Both, 4, seed, deterministic=True).summary()
+        assert each.figures == {name: figures[name] for name in MEASURES}
+    assert policy.with_setting(0.3).limit == Limit(0.3, 4.0)
+    assert policy.with_limit(0.1, 2, True).with_setting(0.3).limit == Limit(0.3, 2, True)
+
+
+def test_more_rates_go_where_the_oscillation_ratio_changes_most() -> None:
+    def line(rate: float) -> Row:
+        return row(rate, 0.1 * rate)
+
+    settings = [each.setting for each in _refined([line(1.0), line(0.5), line(0.0)], line)]
+    assert settings == [1, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125, 0]
+
+
+def test_threshold_with_the_best_return_is_chosen_within_a_limit() -> None:
+    limited = fresh("sac", probes.Both, hidden=(8,)).with_limit(0.2, 2)
+    policy = calibrate(limited, probes.Both, episodes=6, settings=[0.0, 0.1, 1.0])
+    best = max(rows_of(policy), key=lambda each: each.figures["return"] or 0)
+    chosen = best_setting(policy)
+    assert chosen.hysteresis == best.setting
+    assert chosen.limit == Limit(0.2, 2)

@@ -73,3 +73,36 @@ def test_the_null_action_is_a_row_of_zeros() -> None:
 
 def test_log_softmax_of_large_logits_is_finite() -> None:
     assert log_softmax(np.array([[1e4, -1e4]]), np).tolist() == [[0, -2e4]]
+
+
+@pytest.mark.parametrize("xp", [np, jnp])
+@pytest.mark.parametrize("hidden", [(), (5,), (5, 4)])
+@pytest.mark.parametrize("seconds", [0, 2, 6])
+def test_second_inputs_give_what_a_second_pass_gives(
+    xp: object, hidden: tuple[int, ...], seconds: int
+) -> None:
+    rng = np.random.default_rng(0)
+    network = Network(Spec(3, Discrete(2)), hidden, 2, extra=7)
+    params = jax.tree.map(np.asarray, network.init(rng, twins=2))
+    obs, extra, inputs = (
+        rng.normal(0, 1, shape).astype(np.float32) for shape in ((6, 3), (6, 4), (6 + seconds, 3))
+    )
+    outputs = network.once_or_twice(params, obs, extra, inputs, xp)
+    first = network(params, obs, (extra, inputs[:6]), xp)
+    np.testing.assert_allclose(outputs[:, :6], first, atol=1e-6)
+    last = slice(6 - seconds, 6)
+    second = network(params, obs[last], (extra[last], inputs[6:]), xp)
+    np.testing.assert_allclose(outputs[:, 6:], second, atol=1e-6)
+
+
+@pytest.mark.parametrize("xp", [np, jnp])
+def test_second_inputs_join_behind_the_convolutions(xp: object) -> None:
+    rng = np.random.default_rng(0)
+    network = Network(Spec(4 * 84 * 84, Discrete(2), image=(4, 84, 84)), (8,), 2, extra=5)
+    params = jax.tree.map(np.asarray, network.init(rng, twins=2))
+    obs = rng.integers(0, 256, (3, 4 * 84 * 84)).astype(np.uint8)
+    extra, inputs = (rng.normal(0, 1, shape).astype(np.float32) for shape in ((3, 2), (3 + 2, 3)))
+    outputs = network.once_or_twice(params, obs, extra, inputs, xp)
+    first = network(params, obs, (extra, inputs[:3]), xp)
+    second = network(params, obs[1:], (extra[1:], inputs[3:]), xp)
+    np.testing.assert_allclose(outputs, np.concatenate([first, second], 1), atol=1e-4)

@@ -4,7 +4,6 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,7 +16,7 @@ from policy_inertia.policies.memory import PREVIOUS_ACTION, State, memory_of
 from policy_inertia.policies.token_bucket import TOKENS, TokenBucket
 from tests.support.pair_actions import Pairs
 from tests.support.policies import OBS, fresh
-from tests.support.recording_env import Recorder
+from tests.support.recording_env import Loud
 from tests.support.switch_counter import violations, violations_of_episodes
 
 METHODS = ("dqn", "sac", "nsac", "ndqn", "dial-dqn", "gate-sac", "limit-dqn", "limit-sac")
@@ -31,15 +30,6 @@ def take(limit: Limit, choices: np.ndarray, state: State, actions: Any) -> State
     """One step of a bucket; the memory after it."""
     action, fields = TokenBucket(limit, actions).step(choices, choices, state)
     return {**fields, PREVIOUS_ACTION: action}
-
-
-class Loud(Recorder):
-    """Observations so large that the best action of untrained networks follows them."""
-
-    observation_space = gym.spaces.Box(-1e3, 1e3, (4,), np.float32)
-
-    def _obs(self) -> np.ndarray:
-        return 20 * super()._obs()
 
 
 @settings(deadline=None, max_examples=200)

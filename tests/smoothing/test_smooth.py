@@ -9,6 +9,7 @@ import pytest
 
 from policy_inertia import (
     InputError,
+    Limit,
     Policy,
     SmoothActions,
     evaluate,
@@ -23,6 +24,7 @@ from policy_inertia.seeds import Stream, stream_seed
 from tests.support import probes
 from tests.support.cores import jittery, light, unsure
 from tests.support.sb3_models import SB3Model
+from tests.support.switch_counter import violations_of_episodes
 
 SHORT: dict[str, Any] = {
     "steps": 4_000,
@@ -201,7 +203,43 @@ def test_core_that_fails_in_training_is_named(tmp_path: Path) -> None:
 
 def test_core_of_another_env_or_with_memory_is_refused(tmp_path: Path) -> None:
     core = load_core(unsure, probes.DeadZone)
-    with pytest.raises(InputError, match="without its hysteresis"):
+    with pytest.raises(InputError, match="give it without hysteresis and without a limit"):
         smooth(core.with_hysteresis(0.1), probes.DeadZone, out=tmp_path / "x")
     with pytest.raises(InputError, match="give the env that it was trained on"):
         smooth(core, "CartPole-v1", out=tmp_path / "x")
+
+
+def test_limit_is_kept_by_every_candidate_but_the_core(tmp_path: Path) -> None:
+    limit = Limit(0.1, 2)
+    result = smooth(unsure, probes.DeadZone, limit=limit, out=tmp_path / "run", **SHORT)
+    assert list(result.candidates) == ["core", "filter", "hysteresis", "controller"]
+    assert result.budget is None
+    policies = {name: c.policy for name, c in result.candidates.items()}
+    assert policies["core"].limit is None
+    assert policies["controller"].method == "smooth-limit"
+    for name, policy in policies.items():
+        episodes = [e.actions.tolist() for e in evaluate(policy, probes.DeadZone, 20).episodes]
+        assert bool(violations_of_episodes(episodes, 0.1, 2)) == (name == "core")
+    returns = {name: c.figures["return"] for name, c in result.candidates.items()}
+    assert returns["controller"] > returns["filter"]  # it saves its tokens for the ends
+    assert "It makes at most 2 + 0.1 n switches in n steps, always" in str(result)
+    loaded = Policy.load(
+        tmp_path / "run" / "recommended.safetensors", load_core(unsure, probes.DeadZone)
+    )
+    assert loaded.limit == limit
+    record = json.loads((tmp_path / "run" / "smooth.json").read_text())
+    assert record["limit"] == {"rate": 0.1, "burst": 2, "carry_over": False}
+    assert record["candidates"]["filter"]["limit"] == record["limit"]
+
+
+def test_filters_within_a_limit_need_no_training() -> None:
+    short: dict[str, Any] = {"hysteresis_only": True, "episodes": 20, "calibration_episodes": 10}
+    result = smooth(jittery, probes.DeadZone, limit=Limit(0, 3, True), **short)
+    assert list(result.candidates) == ["core", "filter"]
+    assert result.recommended == "filter"
+    assert "no policy within the limit is as good as the core" in str(result)
+
+
+def test_budget_and_limit_together_are_refused() -> None:
+    with pytest.raises(InputError, match="give a budget, which is a measured mean, or a limit"):
+        smooth(jittery, probes.DeadZone, 0.1, limit=Limit(0.1, 2))

@@ -6,9 +6,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from policy_inertia import InputError, SmoothActions, load_core
+from policy_inertia import InputError, Limit, SmoothActions, load_core
+from policy_inertia.algorithms.controllers.limit import LimitGateConfig
 from tests.support.policies import fresh, with_mu
-from tests.support.recording_env import Recorder
+from tests.support.recording_env import Loud, Recorder
+from tests.support.switch_counter import violations
 
 WISHES = np.random.default_rng(1).integers(0, 2, 40)
 
@@ -136,3 +138,57 @@ def test_stepping_before_reset_is_refused() -> None:
     env = SmoothActions(Recorder(), fresh())
     with pytest.raises(InputError, match="reset the env first"):
         env.step(0)
+
+
+def switching(env: gym.Env, episodes: int = 1) -> list[dict[str, Any]]:
+    """The infos of episodes in which the agent wants another action at every step."""
+    infos = []
+    for seed in range(episodes):
+        env.reset(seed=seed)
+        infos += [env.step(t % 2)[4] for t in range(40)]
+    return infos
+
+
+def test_limit_needs_no_controller() -> None:
+    env = Recorder()
+    infos = switching(SmoothActions(env, limit=Limit(0.1, 2)))
+    assert violations(env.taken, [(0.1, 2)] * 40) == []
+    assert sum(np.diff(env.taken) != 0) == 5  # two at once, then one in ten steps
+    assert [i["held"] for i in infos] == [i["action_taken"] != t % 2 for t, i in enumerate(infos)]
+
+
+def test_limit_is_full_in_a_new_episode_unless_it_is_carried_over() -> None:
+    for carry, expected in ((False, 3), (True, 0)):
+        env = Recorder()
+        switching(SmoothActions(env, limit=Limit(0, 3, carry)), episodes=2)
+        assert sum(np.diff(env.taken) != 0) == expected  # in the second episode
+
+
+def test_limit_has_the_last_word_after_any_controller() -> None:
+    limit = Limit(0.1, 2)
+    for controller in (with_mu(fresh(), -60.0), fresh("dqn").with_hysteresis(0.0), fresh("dqn")):
+        env = Recorder()
+        switching(SmoothActions(env, controller, limit=limit))
+        assert violations(env.taken, [(0.1, 2)] * 40) == []
+        assert len(set(env.taken)) == 2
+
+
+def test_agent_that_acts_like_the_core_follows_a_policy_that_plans_with_a_limit() -> None:
+    policy = fresh("limit-dqn", env=Loud).with_limit(0.1, 2)
+    gate = policy.replace(config=LimitGateConfig(**vars(policy.config)))
+    env = Loud()
+    wrapped = SmoothActions(env, policy)
+    obs, _ = wrapped.reset(seed=0)
+    state, expected = None, []
+    for _ in range(40):
+        action, state = gate.predict(obs, state, deterministic=True)
+        expected.append(int(action))
+        agent = policy.core().acting(obs[None], np.array([-1])).policy.mode()[0]
+        obs, *_ = wrapped.step(agent)
+    assert env.taken == expected
+    assert 0 < sum(np.diff(expected) != 0) <= 5
+
+
+def test_env_without_a_controller_needs_a_limit() -> None:
+    with pytest.raises(InputError, match="the controller is NoneType: give a Policy"):
+        SmoothActions(Recorder())

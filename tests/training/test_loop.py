@@ -96,7 +96,7 @@ def command(out: Path, method: str) -> list[str]:
     return [sys.executable, "-m", "policy_inertia", *words.split()]
 
 
-@pytest.mark.parametrize("method", ["nsac", "dqn-repeat", "dial-sac"])
+@pytest.mark.parametrize("method", ["nsac", "dqn-repeat", "dial-sac", "limit-dqn"])
 def test_killed_run_ends_bit_for_bit_like_one_that_was_not(method: str, tmp_path: Path) -> None:
     subprocess.run(command(tmp_path / "whole", method), check=True, capture_output=True)
     killed, kills, before = tmp_path / "killed", 0, 500

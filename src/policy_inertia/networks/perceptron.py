@@ -99,6 +99,8 @@ class Network:
         if xp is np:
             if rows > n:
                 x = np.concatenate([x, x[..., 2 * n - rows :, :]], axis=-2)
+            if x.ndim > inputs.ndim:
+                inputs = np.broadcast_to(inputs, (*x.shape[:-1], k))
             return mlp(head, np.concatenate([x, inputs], axis=-1), np)
         # one product over the observations; a second row adds only its own inputs
         w = head[0]["w"]
