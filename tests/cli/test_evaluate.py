@@ -53,3 +53,31 @@ def test_budget_of_a_policy_without_a_dial_is_kept_by_hysteresis(run: Run, finis
     code, text, _ = run("evaluate", finished, "--episodes", 2, "--budget", 1, "--json")
     assert code == 0
     assert "budget 1 (threshold 0), greedy" in json.loads(text)
+
+
+def test_limits_add_rows_that_keep_them(run: Run, nested_run: Path) -> None:
+    words = ("--episodes", 2, "--limit", 0.1, 0, "--burst", 2, "--json")
+    code, text, _ = run("evaluate", nested_run, *words)
+    assert code == 0
+    figures = json.loads(text)
+    policy = Policy.load(nested_run)
+    for rate in (0.1, 0.0):
+        limited = evaluate(policy.with_limit(rate, 2), "CartPole-v1", 2, 0, True)
+        assert figures[f"limit {rate:g}, burst 2"] == limited.summary()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--limit", 1.5), "the rate of a limit is 1.5: give switches per step, from 0 to 1"),
+        (("--limit", 0.1, "--burst", 0.5), "the burst of a limit is 0.5: give at least 1 token"),
+        (("--burst", 2), "--burst 2 belongs to a limit: add --limit, such as --limit 0.1"),
+    ],
+)
+def test_bad_limit_is_one_sentence(
+    words: tuple[object, ...], message: str, run: Run, nested_run: Path
+) -> None:
+    for command in ("evaluate", "record", "export"):
+        code, _, text = run(command, nested_run, *words)
+        assert code == 2
+        assert message in " ".join(text.split())

@@ -19,6 +19,16 @@ def test_policy_is_exported_with_its_filter(run: Run, finished: Path, tmp_path: 
     assert "previous_action" in [i.name for i in onnx.load(path).graph.input]
 
 
+def test_limit_adds_tokens_to_the_file(run: Run, finished: Path, tmp_path: Path) -> None:
+    import onnx
+
+    path = tmp_path / "limited.onnx"
+    assert run("export", finished, "--out", path, "--limit", 0.1, "--burst", 2).code == 0
+    graph = onnx.load(path).graph
+    assert "tokens" in [i.name for i in graph.input]
+    assert "next_tokens" in [o.name for o in graph.output]
+
+
 def test_model_card_is_a_folder(run: Run, finished: Path, tmp_path: Path) -> None:
     code, text, _ = run("export", finished, "--card", tmp_path / "card", "--episodes", 2)
     assert code == 0

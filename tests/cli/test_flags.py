@@ -30,7 +30,9 @@ def test_new_file_is_put_beside_the_policy(tmp_path: Path) -> None:
     assert PolicyFile(tmp_path / "best.safetensors").beside("x") == tmp_path / "x"
 
 
-@pytest.mark.parametrize("flag", ["seed", "quiet", "hysteresis", "best", "env-kwargs", "resume"])
+@pytest.mark.parametrize(
+    "flag", ["seed", "quiet", "hysteresis", "best", "env-kwargs", "resume", "burst"]
+)
 def test_shared_flag_has_one_help_text(flag: str, run: Run) -> None:
     texts = {}
     for name in COMMANDS:

@@ -12,3 +12,11 @@ def test_episodes_are_recorded_beside_the_policy(run: Run, nested_run: Path) -> 
     assert "episode 1: return 9.0" in text or "episode 1: return 8.0" in text
     with Image.open(nested_run / "recording.gif") as gif:
         assert gif.size == (480, 320 + 112)
+
+
+def test_episodes_are_recorded_within_a_limit(run: Run, nested_run: Path, tmp_path: Path) -> None:
+    words = ("--steps", 9, "--limit", 0, "--burst", 2, "--out", tmp_path / "limited.gif")
+    code, text, _ = run("record", nested_run, *words)
+    assert code == 0
+    switches = int(text.split(" switches")[0].split()[-1])
+    assert switches <= 2

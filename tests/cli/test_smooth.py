@@ -1,5 +1,6 @@
 from pathlib import Path
 
+from policy_inertia import Limit, Policy
 from tests.cli.conftest import Run
 from tests.support.sb3_models import SB3Model
 
@@ -31,3 +32,15 @@ def test_zip_is_made_smooth_and_other_commands_take_the_result(
     code, _, error = run(*words)
     assert code == 2
     assert "--resume" in error
+
+
+def test_limit_is_kept_by_the_recommended_policy(run: Run, finished: Path, tmp_path: Path) -> None:
+    out = tmp_path / "smooth"
+    words = ("--hysteresis-only", "--episodes", 4, "--limit", 0.1, "--burst", 2, "--out", out)
+    code, text, _ = run("smooth", finished, "CartPole-v1", *words)
+    assert code == 0
+    assert "at most 2 + 0.1 n switches in n steps, always" in text
+    assert Policy.load(out / "recommended.safetensors").limit == Limit(0.1, 2)
+    code, _, text = run("smooth", finished, "CartPole-v1", "--limit", 0.1, "--budget", 0.2)
+    assert code == 2
+    assert "give a budget, which is a measured mean, or a limit" in text

@@ -12,6 +12,7 @@ from policy_inertia.evaluation.evaluate import sampled_and_greedy
 from tests.support import probes
 from tests.support.pair_actions import PairEnv, Pairs
 from tests.support.policies import fresh, with_mu
+from tests.support.recording_env import Loud
 
 
 class Steps(probes.Probe):
@@ -139,3 +140,14 @@ def test_sampled_and_greedy_agree_with_two_evaluations(tmp_path: Path, method: s
     for name, greedy in (("sampled", False), ("greedy", True)):
         assert figures[name] == evaluate(policy, "CartPole-v1", 5, 3, greedy).summary()
     assert policy.deterministic == (method in ("dqn", "dial-sac"))
+
+
+def test_inertia_is_that_of_the_tokens_at_each_step() -> None:
+    """A bucket that holds one token and gets no more: after the only switch mu is 1."""
+    policy = fresh("limit-dqn", env=Loud)
+    free = evaluate(policy.with_limit(1), Loud, 2).summary()["mu_mean"]
+    episodes = evaluate(policy.with_limit(0, 1), Loud, 2)
+    switches = [np.flatnonzero(np.diff(e.actions)) for e in episodes.episodes]
+    assert all(len(s) == 1 for s in switches)
+    after = sum(49 - int(s[0]) - 1 for s in switches)
+    assert episodes.summary()["mu_mean"] >= after / 98 > free

@@ -16,6 +16,7 @@ from tests.evaluation.test_evaluate import Alternating, Counting
 from tests.support.pair_actions import PairEnv, Pairs
 from tests.support.policies import fresh
 from tests.support.probes import Both, Seen
+from tests.support.recording_env import Loud
 
 
 def seen() -> gym.Env:
@@ -147,3 +148,12 @@ def test_actions_have_the_names_of_their_env() -> None:
     assert action_names(two_way) == ("LEFT", "IDLE", "RIGHT", "FASTER", "SLOWER")
     crossing = gym.make("policy_inertia/Intersection-v0")
     assert action_names(crossing) == ("SLOWER", "IDLE", "FASTER")
+
+
+def test_probabilities_are_those_of_the_tokens_at_each_step() -> None:
+    limited = fresh("limit-dqn", env=Loud).with_limit(0, 1)
+    (recording,) = record(limited, Loud, frames=False, deterministic=True)
+    assert recording.switches == 1
+    for step in recording.steps:
+        assert step.mixed is not None
+        assert step.mixed.argmax() == step.action  # the controller plans what is taken

@@ -100,3 +100,10 @@ def test_card_needs_a_task(tmp_path: Path) -> None:
     policy.task = ""
     with pytest.raises(InputError, match="on which task it was trained: give env"):
         model_card(policy, tmp_path / "card")
+
+
+def test_card_of_a_policy_within_a_limit_says_so(tmp_path: Path) -> None:
+    model_card(fresh("dqn").with_limit(0.1, 2), tmp_path / "card", episodes=1)
+    text = (tmp_path / "card" / "README.md").read_text()
+    assert "at most 2 + 0.1 n switches, always" in text
+    assert "Start with\n2000000, and give the last `next_tokens` back" in text
