@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from policy_inertia.algorithms.controllers.dial import DialConfig
 from policy_inertia.algorithms.controllers.gate import GateConfig
 from policy_inertia.algorithms.controllers.inertia import InertiaConfig
-from policy_inertia.algorithms.controllers.limit import LimitConfig, LimitGateConfig
+from policy_inertia.algorithms.controllers.token_planner import LimitConfig, LimitGateConfig
 from policy_inertia.algorithms.dqn import DQNConfig
 from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.algorithms.interface import AlgorithmConfig
@@ -47,6 +47,12 @@ METHODS: dict[str, Method] = {
     ),
     "limit-sac": Method(
         "SAC and a controller for every limit on switching", LimitConfig(core=_SAC)
+    ),
+    "limit-gate-dqn": Method(
+        "DQN and a gate for every limit: repeat or follow", LimitGateConfig(core=_DQN)
+    ),
+    "limit-gate-sac": Method(
+        "SAC and a gate for every limit: repeat or follow", LimitGateConfig(core=_SAC)
     ),
     "dqn-repeat": Method("DQN that also picks how long to hold an action", _DQN, REPEATS),
     "sac-repeat": Method("SAC that also picks how long to hold an action", _SAC, REPEATS),

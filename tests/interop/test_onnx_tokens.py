@@ -34,7 +34,7 @@ def run_file(path: Path, tokens: np.ndarray, restart: int) -> tuple[np.ndarray, 
 def run_policy(policy: Any, restart: int) -> tuple[np.ndarray, np.ndarray]:
     state, log = None, []
     for t, obs in enumerate(OBS):
-        starts = None if state is None else np.full(3, t == restart)
+        starts = np.full(3, t == restart) if t else None
         action, state = policy.predict(obs, state, starts, deterministic=True)
         log.append((action, state[TOKENS]))
     actions, levels = zip(*log, strict=True)

@@ -54,7 +54,8 @@ def test_no_stretch_of_steps_holds_more_switches_than_the_limit_allows(data: Any
     for t, choice in enumerate(choices):
         if t:
             limits.append(draw(LIMITS) if draw(st.integers(0, 9)) == 0 else limits[-1])
-        limit = Limit(*limits[-1], carry_over=carry)
+        rate, burst = limits[-1]
+        limit = Limit(rate, burst, carry)
         ends = np.array([draw(st.integers(0, 14)) == 0 for _ in range(n)]) if t else None
         memory = memory_of(space, (TokenBucket(limit, space),))
         state = take(limit, np.array(choice), memory.at(state, n, ends), space)

@@ -91,6 +91,16 @@ def calibrate(
     return policy.replace(calibration=table)
 
 
+def first_settings(policy: Policy, envs: Envs, episodes: int, seed: int) -> list[float]:
+    """The settings that `calibrate` measures first; those of hysteresis need episodes."""
+    first_seed = stream_seed(seed, Stream.CALIBRATION)
+
+    def measure(predictor: Predictor) -> dict[str, Any]:
+        return evaluate(predictor, envs, episodes, first_seed, deterministic=True).summary()
+
+    return FIRST_SETTINGS[policy.setting_name](policy, measure)
+
+
 def _any_seed(env: int, episode: int) -> int:
     """Seed the envs until `evaluate` restarts them with its own seeds."""
     return 0

@@ -215,13 +215,13 @@ def _plan_values(graph: GraphBuilder, controller: ControllerDescription, inputs:
 
 
 def plan(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
-    """`controllers.limit.Planner` with the best action."""
+    """`controllers.token_planner.TokenPlanner` with the best action."""
     q = _plan_values(graph, controller, inputs)
     return _best(graph, inputs, q, graph.as_float(inputs.repeat))
 
 
 def plan_gate(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
-    """`controllers.limit.Planner` as a gate: repeat, or follow the core."""
+    """`controllers.token_planner.TokenPlanner` as a gate: repeat, or follow the core."""
     q = _plan_values(graph, controller, inputs)
     return _repeat_or_follow(graph, controller, inputs, q, graph.as_float(inputs.repeat))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from policy_inertia.actions.bucket import TOKEN, Limit, units
-from policy_inertia.algorithms.controllers import limits
+from policy_inertia.algorithms.controllers import limit_draws
 from policy_inertia.algorithms.losses import IMPOSSIBLE
 from policy_inertia.interop.description import ControllerDescription
 from policy_inertia.interop.onnx_graph import GraphBuilder
@@ -13,7 +13,7 @@ from policy_inertia.interop.onnx_layers import add_network
 from policy_inertia.policies.token_bucket import TOKENS
 
 _OF_LIMIT = (slice(0, 2), slice(4, 5))
-"""The columns of `limits.features` that do not depend on the tokens: of the rate, of the burst."""
+"""The columns of `limit_draws.features` that depend on the rate alone, and on the burst alone."""
 
 
 def token_level(graph: GraphBuilder, limit: Limit, start: str) -> str:
@@ -41,7 +41,7 @@ def plan_values(
     start: str,
     actions: int,
 ) -> str:
-    """`controllers.limit.Planner._values`: Q(s, a_prev, .) with the tokens that are left.
+    """`TokenPlanner._values`: Q(s, a_prev, .) with the tokens that are left.
 
     Args:
         graph: Where nodes are added.
@@ -75,7 +75,7 @@ def plan_values(
 def _setting(
     graph: GraphBuilder, limit: Limit | None, full: int, repeat: str, start: str
 ) -> tuple[str, str, str]:
-    """`Planner._setting`: features after a repeated and after a new action, and which are open."""
+    """`TokenPlanner._setting`: features after repeating and after switching, and what is open."""
     if limit is None:
         free = _free_features(graph, full, repeat)
         everywhere = graph.add("Not", graph.add("And", repeat, graph.add("Not", repeat)))
@@ -93,20 +93,20 @@ def _setting(
 
 
 def _free_features(graph: GraphBuilder, full: int, repeat: str) -> str:
-    """`limits.features` without a limit: the same row for each env."""
-    row = limits.features(np.array([full]), TOKEN, full, full, np)
+    """`limit_draws.features` without a limit: the same row for each env."""
+    row = limit_draws.features(np.array([full]), TOKEN, full, full, np)
     zeros = graph.row_sum(graph.add("Mul", graph.as_float(repeat), graph.constant(0.0)))
     return graph.add("Add", zeros, graph.constant(row))
 
 
 def _features(graph: GraphBuilder, limit: Limit, full: int, tokens: str) -> str:
-    """`limits.features` of a column of tokens: the columns that depend on them, and the others."""
+    """`limit_draws.features` of a column of tokens."""
     capped = graph.add("Min", tokens, graph.integers([[full]]))
     t = graph.add("Mul", graph.as_float(capped), graph.constant(1 / TOKEN))
-    row = limits.features(np.array([full]), limit.rate_units, limit.burst_units, full, np)
+    row = limit_draws.features(np.array([full]), limit.rate_units, limit.burst_units, full, np)
     zeros = graph.add("Mul", t, graph.constant(0.0))
     rate, burst = (graph.add("Add", zeros, graph.constant(row[:, at])) for at in _OF_LIMIT)
-    waits, horizons = np.array(limits.WAITS).T
+    waits, horizons = np.array(limit_draws.WAITS).T
     missing = graph.add("Sub", graph.constant(waits[None]), t)
     missing = graph.add("Max", missing, graph.constant(0.0))
     earned = graph.constant(horizons[None] * limit.rate_units / TOKEN + 1e-6)

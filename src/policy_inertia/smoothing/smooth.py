@@ -139,9 +139,8 @@ def smooth(
         budget: Largest share of steps at which the policy may switch its action; by default half
             of what the core does.
         steps: Env steps of training.
-        limit: Instead of a budget, a limit on switching that is always kept. The candidates are
-            then the core, a filter that holds it to the limit, hysteresis inside the limit, and a
-            controller that plans with it.
+        limit: Instead of a budget, a limit on switching that is always kept: by a filter, by
+            hysteresis inside the limit, and by a controller that plans with it.
         hysteresis_only: Do not train; compare only the core with and without filters.
         mu: Train the paper's learned inertia instead of a dial.
         loss: Largest share of the core's mean return that smoothing may cost.

@@ -70,6 +70,8 @@ class LineDescription:
     hysteresis: list[float] = field(default_factory=list)
     budgets: list[float] = field(default_factory=list)
     core_budgets: list[float] = field(default_factory=list)
+    limits: list[float] = field(default_factory=list)
+    tuned_limits: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         _complete(self.config)  # raises for a bad setting

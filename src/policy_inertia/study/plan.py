@@ -30,17 +30,22 @@ class Extra:
     """An extra evaluation of a trained policy at several levels.
 
     A level is a threshold of the hysteresis filter, or a budget: an oscillation ratio that the
-    policy keeps by its price (a dial) or by the filter (every other policy).
+    policy keeps by its price (a dial), by its rate (a method that plans with limits), by the filter
+    (every other policy), or by the limit with the best return.
     """
 
     budget: bool
     core: bool = False  # evaluate the policy's core without its controller
+    limits: bool = False  # keep the budget by a limit on switching
+    tuned: bool = False  # with the best price or threshold inside the limit
 
 
 EXTRAS = {
     "hysteresis": Extra(budget=False),
     "budgets": Extra(budget=True),
     "core_budgets": Extra(budget=True, core=True),
+    "limits": Extra(budget=True, limits=True),
+    "tuned_limits": Extra(budget=True, limits=True, tuned=True),
 }
 """Every extra evaluation, by the name of its file and of its field in `Run`."""
 
@@ -83,6 +88,7 @@ class Experiment:
     ablation: bool = False
     hysteresis: tuple[float, ...] = ()  # thresholds of the filter to evaluate
     budgets: tuple[float, ...] = ()  # oscillation ratios to hold every policy to
+    limits: tuple[float, ...] = ()  # oscillation ratios to reach by limits on switching
 
 
 @dataclass(frozen=True)
@@ -197,8 +203,17 @@ class Study:
         label = f"{line.task.name}, {line.label}, seed {seed}"
         if config.repeats != (1,):  # the policy chooses how long it holds: nothing to filter
             return Run(label, config, path)
-        core = experiment.budgets if config.config.traits.adjustable else ()
-        return Run(label, config, path, experiment.hysteresis, experiment.budgets, core)
+        traits = config.config.traits
+        return Run(
+            label,
+            config,
+            path,
+            experiment.hysteresis,
+            experiment.budgets,
+            core_budgets=experiment.budgets if traits.adjustable else (),
+            limits=experiment.limits,
+            tuned_limits=() if traits.limit else experiment.limits,
+        )
 
     def runs(self, folder: Path) -> list[Run]:
         """Return every run once, seed by seed: a stopped study has equally many of each line."""
@@ -228,6 +243,8 @@ class Run:
     hysteresis: tuple[float, ...] = ()
     budgets: tuple[float, ...] = ()
     core_budgets: tuple[float, ...] = ()
+    limits: tuple[float, ...] = ()
+    tuned_limits: tuple[float, ...] = ()
     step: int = 0
     figures: dict[str, Any] = field(default_factory=dict)  # of the last evaluation
     tries: int = 0

@@ -15,7 +15,7 @@ class LineResults:
     """The finished runs of one line: a method with its settings on a task.
 
     `folders`, `curves` and `results` have one entry for each seed, and so has every level of
-    `hysteresis`, `budgets` and `core_budgets`. A policy that cannot keep a budget has an entry
+    the extra evaluations, from `hysteresis` on. A policy that cannot keep a budget has an entry
     with the reason under "unreachable".
     """
 
@@ -31,6 +31,8 @@ class LineResults:
     hysteresis: Levels
     budgets: Levels = field(default_factory=dict)
     core_budgets: Levels = field(default_factory=dict)
+    limits: Levels = field(default_factory=dict)
+    tuned_limits: Levels = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

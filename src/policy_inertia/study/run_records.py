@@ -28,7 +28,13 @@ from policy_inertia.training.checkpoints import Checkpoints
 from policy_inertia.training.loggers import METRICS, read_metrics
 from policy_inertia.training.run_folder import RunDescription, read_description
 
-CURVE = ("step", "train/updates", "eval/", "dial/")  # how the columns of a record's curve begin
+CURVE = (
+    "step",
+    "train/updates",
+    "eval/",
+    "dial/",
+    "limit/",
+)  # how the columns of a record's curve begin
 FREE = ("checkpoint_seconds",)  # settings that cannot change a run's figures
 DIGITS = 6
 
@@ -45,6 +51,8 @@ class Record:
     hysteresis: Levels | None = None
     budgets: Levels | None = None
     core_budgets: Levels | None = None
+    limits: Levels | None = None
+    tuned_limits: Levels | None = None
 
     def __post_init__(self) -> None:
         steps = self.curve.get("step", [])

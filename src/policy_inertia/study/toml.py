@@ -33,6 +33,7 @@ class ExperimentTable:
     ablation: bool = False
     hysteresis: list[float] | None = None
     budgets: list[float] | None = None
+    limits: list[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class StudyTable:
     experiments: list[ExperimentTable] = field(default_factory=list)
     hysteresis: list[float] = field(default_factory=list)
     budgets: list[float] = field(default_factory=list)
+    limits: list[float] = field(default_factory=list)
     steps: int | None = None
     eval_every: int | None = None
     eval_episodes: int | None = None
@@ -104,6 +106,7 @@ def _experiment(
     )
     hysteresis = table.hysteresis if given.hysteresis is None else given.hysteresis
     budgets = table.budgets if given.budgets is None else given.budgets
+    limits = table.limits if given.limits is None else given.limits
     return Experiment(
         given.name,
         given.title or given.name,
@@ -112,6 +115,7 @@ def _experiment(
         given.ablation,
         tuple(hysteresis),
         tuple(budgets),
+        tuple(limits),
     )
 
 

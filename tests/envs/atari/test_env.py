@@ -254,7 +254,7 @@ class Up:
 
 
 def test_an_episode_can_be_recorded_in_colour() -> None:
-    (recording,) = record(Up(), QBERT, limit=12)
+    (recording,) = record(Up(), QBERT, steps=12)
     assert recording.actions == ("NOOP", "FIRE", "UP", "RIGHT", "LEFT", "DOWN")
     assert len(recording.steps) == 12
     assert all((m.frame or b"").startswith(b"\x89PNG") for m in recording.steps)

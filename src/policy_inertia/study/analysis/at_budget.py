@@ -26,6 +26,8 @@ from policy_inertia.study.results import Levels, LineResults, Results
 Actions = Literal["greedy", "sampled"]
 ACTIONS: tuple[Actions, ...] = ("greedy", "sampled")
 CORE = "core of "  # starts the label of a dial's core without its controller, with hysteresis
+IN_BUCKET = ", in a bucket"  # ends the label of a policy within the best limit
+TUNED = ", tuned in a bucket"  # ... with the best price or threshold inside it
 CALIBRATED_RETURN = "calibrated_return"  # on the episodes that chose the setting
 DISCOUNTED_RETURN = "discounted_return"
 LARGEST_CSV = 2**26  # bytes
@@ -92,10 +94,14 @@ def budget_records(results: Results) -> list[Record]:
         for line in experiment.lines:
             records += _line_records(line, line.label, line.method, line.budgets)
             records += _line_records(line, CORE + line.label, "hysteresis", line.core_budgets)
+            plans = METHODS[line.method].config.traits.limit
+            method = line.method if plans else "bucket"
+            records += _line_records(line, line.label + IN_BUCKET, method, line.limits)
+            records += _line_records(line, line.label + TUNED, "bucket", line.tuned_limits)
     if not records:
         raise InputError(
             f"{results.folder} has no run that was held to a budget: give its experiments "
-            "'budgets = [0.05, 0.1]' and run the study again"
+            "'budgets = [0.05, 0.1]' or 'limits = [0.05, 0.1]', and run the study again"
         )
     return records
 
@@ -201,7 +207,7 @@ def _group(key: tuple[str, str, float, Actions], group: list[Record]) -> AtBudge
         if known:
             within[seed] = max(known, key=lambda pair: pair[0])[1]
     method = METHODS.get(group[0].method)
-    dial = method is not None and method.config.traits.dial
+    dial = method is not None and method.config.traits.adjustable
     return AtBudget(task, name, dial, budget, actions, len(by_seed), within)
 
 

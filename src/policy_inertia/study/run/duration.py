@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from policy_inertia.calibration.sweep import SETTINGS
+from policy_inertia.calibration.within_limits import LIMITS
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.run_settings import RunConfig
-from policy_inertia.study.plan import EXTRAS, Run, Study
+from policy_inertia.study.plan import EXTRAS, Extra, Run, Study
 from policy_inertia.study.run.scheduler import done_or_recorded
 from policy_inertia.study.run_records import Records
 from policy_inertia.training.session import Session
@@ -31,10 +32,19 @@ class Pace:
         evaluations = -(-c.steps // c.eval_every) + 1
         levels = sum(len(getattr(run, name)) for name in EXTRAS)
         final = c.final_episodes * self.modes * (1 + levels)
-        sweeps = sum(extra.budget and bool(getattr(run, name)) for name, extra in EXTRAS.items())
-        final += sweeps * (2 * SETTINGS + 1) * c.calibration_episodes
+        sweeps = sum(_measurements(extra) for name, extra in EXTRAS.items() if getattr(run, name))
+        final += sweeps * c.calibration_episodes
         episodes = evaluations * c.eval_episodes + final
         return self.start + c.steps * self.step + self.episode * episodes
+
+
+def _measurements(extra: Extra) -> int:
+    """How many settings and limits an extra evaluation measures, about."""
+    if not extra.budget:
+        return 0
+    if not extra.limits:
+        return 2 * SETTINGS + 1
+    return len(LIMITS) * (SETTINGS if extra.tuned else 1)
 
 
 @dataclass(frozen=True)

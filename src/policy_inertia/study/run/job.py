@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Queue
@@ -16,6 +17,7 @@ from typing import Any
 import jax
 
 from policy_inertia.calibration.sweep import calibrate
+from policy_inertia.calibration.within_limits import LIMITS, best_within, within_limits
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import sampled_and_greedy
 from policy_inertia.machine import use_one_thread
@@ -109,32 +111,57 @@ def evaluate_extra(path: Path, config: RunConfig, name: str, levels: list[float]
     missing = [level for level in levels if repr(level) not in figures]
     if not missing:
         return
-    extra, policy = EXTRAS[name], Policy.load(path)
-    if extra.core:
-        policy = policy.core()
-    if extra.budget and policy.calibration is None:
-        episodes = config.calibration_episodes
-        policy = calibrate(policy, config.env, episodes, config.seed, env_kwargs=config.test_kwargs)
+    choose = _choices(EXTRAS[name], Policy.load(path), config)
     for level in missing:
-        figures[repr(level)] = _evaluate_at(level, policy, config, extra)
+        figures[repr(level)] = _evaluate_at(level, choose, config)
         write_extra(path, config.steps, name, figures)
 
 
-def _evaluate_at(level: float, policy: Policy, config: RunConfig, extra: Extra) -> dict[str, Any]:
-    """Return the figures of `policy` at one threshold or budget."""
-    seed, kwargs = stream_seed(config.seed, Stream.FINAL), config.test_kwargs
+Choose = Callable[[float], tuple[Policy, dict[str, Any]]]
+"""From a level to the policy to evaluate, and what else is recorded with its figures."""
+
+
+def _choices(extra: Extra, policy: Policy, config: RunConfig) -> Choose:
+    """Return how the policy of a level is chosen; measure on calibration episodes if needed."""
+    env, episodes, kwargs = config.env, config.calibration_episodes, config.test_kwargs
     if not extra.budget:
-        filtered = policy.with_hysteresis(level)
-        return sampled_and_greedy(
-            filtered, config.env, config.final_episodes, seed, env_kwargs=kwargs
-        )
-    assert policy.calibration is not None
+        return lambda threshold: (policy.with_hysteresis(threshold), {})
+    if extra.limits:
+        rows = within_limits(policy, env, episodes, config.seed, LIMITS, extra.tuned, kwargs)
+
+        def best(budget: float) -> tuple[Policy, dict[str, Any]]:
+            chosen = best_within(rows, budget)
+            assert chosen.policy.limit is not None
+            return chosen.policy, {
+                "calibrated_return": chosen.figures[RETURN.name],
+                "limit": str(chosen.policy.limit),
+                "setting": chosen.policy.setting,
+            }
+
+        return best
+    if extra.core:
+        policy = policy.core()
+    if policy.calibration is None:
+        policy = calibrate(policy, env, episodes, config.seed, env_kwargs=kwargs)
+    table, calibrated = policy.calibration, policy
+    assert table is not None
+
+    def within(budget: float) -> tuple[Policy, dict[str, Any]]:
+        row = table.within(budget)
+        return calibrated.with_setting(row.setting), {"calibrated_return": row.figures[RETURN.name]}
+
+    return within
+
+
+def _evaluate_at(level: float, choose: Choose, config: RunConfig) -> dict[str, Any]:
+    """Return the figures of the policy at one threshold or budget."""
     try:
-        within = policy.with_budget(level)
+        policy, about = choose(level)
     except InputError as error:
         return {"unreachable": str(error)}
-    figures = sampled_and_greedy(within, config.env, config.final_episodes, seed, env_kwargs=kwargs)
-    return {**figures, "calibrated_return": policy.calibration.within(level).figures[RETURN.name]}
+    seed, kwargs = stream_seed(config.seed, Stream.FINAL), config.test_kwargs
+    figures = sampled_and_greedy(policy, config.env, config.final_episodes, seed, env_kwargs=kwargs)
+    return {**figures, **about}
 
 
 def serve() -> None:

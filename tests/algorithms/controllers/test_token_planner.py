@@ -10,8 +10,8 @@ import pytest
 
 from policy_inertia import InputError, Limit, Policy, train
 from policy_inertia.actions.bucket import TOKEN
-from policy_inertia.algorithms.controllers import limits
-from policy_inertia.algorithms.controllers.limit import LimitConfig, LimitGateConfig
+from policy_inertia.algorithms.controllers import limit_draws
+from policy_inertia.algorithms.controllers.token_planner import LimitConfig, LimitGateConfig
 from policy_inertia.algorithms.dqn import DQNConfig
 from policy_inertia.algorithms.losses import IMPOSSIBLE
 from policy_inertia.algorithms.sac import SACConfig
@@ -112,21 +112,21 @@ def test_updates_agree_with_limits_and_tokens_worked_out_by_hand(core: Any, kind
 
 def test_limits_of_minibatches_cover_every_rate_burst_and_level() -> None:
     """Over many updates; a stored switch has levels of 1 and more only."""
-    rows = [np.stack(limits.spread(np.uint32(i), 64)) for i in range(200)]  # type: ignore[arg-type]
+    rows = [np.stack(limit_draws.spread(np.uint32(i), 64)) for i in range(200)]  # type: ignore[arg-type]
     u_rate, u_burst, u_level = np.concatenate(rows, 1)
-    rate = limits.draw_rate(u_rate, np) / TOKEN
-    burst = limits.draw_burst(u_burst, 4 * TOKEN, np)
-    assert np.mean(rate == 1) == pytest.approx(limits.FREE, abs=0.01)
-    assert np.mean(rate == 0) == pytest.approx(limits.COUNTED, abs=0.01)
+    rate = limit_draws.draw_rate(u_rate, np) / TOKEN
+    burst = limit_draws.draw_burst(u_burst, 4 * TOKEN, np)
+    assert np.mean(rate == 1) == pytest.approx(limit_draws.FREE, abs=0.01)
+    assert np.mean(rate == 0) == pytest.approx(limit_draws.COUNTED, abs=0.01)
     assert rate[rate > 0].min() < 0.004
     np.testing.assert_allclose(np.bincount(burst // TOKEN)[1:] / len(burst), 0.25, atol=0.01)
     for cost in (0, TOKEN):
-        level = limits.draw_level(u_level, np.full_like(burst, cost), burst, np)
+        level = limit_draws.draw_level(u_level, np.full_like(burst, cost), burst, np)
         assert level.min() == cost
         assert (level <= burst).all()
         assert (level == burst).mean() > 0.1  # a full bucket, as at the start of an episode
         assert 0.3 < np.mean(level % TOKEN != 0) < 0.6
-    assert limits.draw_burst(np.array([0.0, 0.4, 0.9]), 2_500_000, np).tolist() == [
+    assert limit_draws.draw_burst(np.array([0.0, 0.4, 0.9]), 2_500_000, np).tolist() == [
         TOKEN,
         2 * TOKEN,
         2_500_000,
@@ -230,18 +230,8 @@ def test_settings_that_make_no_sense_are_refused(setting: dict[str, Any], messag
 
 # --- beside dynamic programming -------------------------------------------------------------------
 
-EXACT = [
-    (0, 1),
-    (0, 2),
-    (0, 4),
-    ("0.1", 1),
-    ("0.1", 2),
-    ("0.25", 2),
-    ("0.5", 1),
-    ("0.5", 3),
-    (1, 1),
-]
-LIMITS = [(Fraction(rate), Fraction(burst)) for rate, burst in EXACT]
+EXACT = ("0/1", "0/2", "0/4", "0.1/1", "0.1/2", "0.25/2", "0.5/1", "0.5/3", "1/1")
+LIMITS = [(Fraction(rate), Fraction(burst)) for rate, burst in (x.split("/") for x in EXACT)]
 
 
 def decisions(policy: Policy, rate: Fraction, burst: Fraction) -> np.ndarray:

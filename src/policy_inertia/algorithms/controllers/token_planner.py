@@ -18,7 +18,7 @@ from policy_inertia.actions.bucket import TOKEN, Limit, units
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.actions.space import select
 from policy_inertia.algorithms import losses
-from policy_inertia.algorithms.controllers import limits
+from policy_inertia.algorithms.controllers import limit_draws
 from policy_inertia.algorithms.controllers.dial import free_choice
 from policy_inertia.algorithms.controllers.gate import gate_choice
 from policy_inertia.algorithms.controllers.valued import Choice, ValuedConfig, one_by_one
@@ -82,15 +82,15 @@ class LimitConfig(ValuedConfig):
     def choice(self) -> Choice:
         return free_choice
 
-    def parts(self, params: PlannerParams) -> ControllerParts:
+    def parts(self, params: PlanningParams) -> ControllerParts:
         numbers = {"largest_burst": self.largest_burst}
         return ControllerParts(self.rule, one_by_one(params.critics), numbers)
 
     def controller(self, spec: Spec) -> Controller:
-        return Planner(self, spec)
+        return TokenPlanner(self, spec)
 
     def build(self, spec: Spec) -> Algorithm:
-        controller = Planner(self, spec)
+        controller = TokenPlanner(self, spec)
         algorithm = nested(self.core.build(spec), controller, spec)
 
         def within(params: NestedParams, limit: Limit, tokens: np.ndarray) -> NestedParams:
@@ -114,7 +114,7 @@ class LimitGateConfig(LimitConfig):
         return gate_choice
 
 
-class PlannerState(NamedTuple):
+class PlanningState(NamedTuple):
     critics: Critics
     updates: Array
 
@@ -130,7 +130,7 @@ class Setting(NamedTuple):
     """(B, 1) 1 where there is a token for a switch, else 0; or one row for all."""
 
 
-class PlannerParams(NamedTuple):
+class PlanningParams(NamedTuple):
     critics: Tree  # twins: the lower value counts, as in learning
     setting: Setting
 
@@ -144,7 +144,7 @@ class Drawn(NamedTuple):
     tokens: np.ndarray
 
 
-class Planner:
+class TokenPlanner:
     """Act by twin critics of the value with the tokens that are left; `config.choice` says how."""
 
     def __init__(self, config: LimitConfig, spec: Spec) -> None:
@@ -152,21 +152,21 @@ class Planner:
         self.choose = config.choice
         self.interval, self.at_once = config.train_interval, config.at_once
         self.full = units(config.largest_burst)
-        extra = self.n_actions + limits.FEATURES
+        extra = self.n_actions + limit_draws.FEATURES
         self.value = Network(spec, config.hidden, self.n_actions, extra)
         self.optimiser = adam(config.learning_rate)
         self.warm_up = WarmUp(config.warmup, config.noise)
         self._remembered = functools.lru_cache(REMEMBERED)(self._setting_of_one)
 
-    def init(self, rng: np.random.Generator) -> PlannerState:
-        return PlannerState(init_critics(rng, self.value, self.optimiser), jnp.uint32(0))
+    def init(self, rng: np.random.Generator) -> PlanningState:
+        return PlanningState(init_critics(rng, self.value, self.optimiser), jnp.uint32(0))
 
     # --- limits and values ----------------------------------------------------------------------
 
     def _limits(self, u_rate: Array, u_burst: Array, xp: Any = jnp) -> tuple[Array, Array]:
         """Rates and bursts to learn, from numbers that are uniform in [0, 1)."""
         if self.config.limit is None:
-            return limits.draw_rate(u_rate, xp), limits.draw_burst(u_burst, self.full, xp)
+            return limit_draws.draw_rate(u_rate, xp), limit_draws.draw_burst(u_burst, self.full, xp)
         rate, burst = self.config.limit.rate_units, self.config.limit.burst_units
         return xp.full_like(u_rate, rate, np.int32), xp.full_like(u_burst, burst, np.int32)
 
@@ -185,7 +185,7 @@ class Planner:
         left = xp.stack(
             [bucket.after(tokens, cost, rate, burst, xp.minimum) for cost in (0, TOKEN)]
         )
-        seen = limits.features(left, rate, burst, self.full, xp)
+        seen = limit_draws.features(left, rate, burst, self.full, xp)
         can_switch = (tokens >= TOKEN).astype(np.float32)[:, None]
         return Setting(xp.concatenate([seen[0], seen[1, free:]]), can_switch)
 
@@ -215,16 +215,16 @@ class Planner:
     # --- learning -------------------------------------------------------------------------------
 
     def update(
-        self, state: PlannerState, batch: Transition, core: CoreOutputs
-    ) -> tuple[PlannerState, dict[str, Array]]:
+        self, state: PlanningState, batch: Transition, core: CoreOutputs
+    ) -> tuple[PlanningState, dict[str, Array]]:
         config, n = self.config, len(batch.action)
-        u_rate, u_burst, u_level = limits.spread(state.updates, n)
+        u_rate, u_burst, u_level = limit_draws.spread(state.updates, n)
         # transitions are drawn at random, so the ones without a limit may be the first
-        free = round(limits.FREE * n) if config.limit is None else 0
-        rate, burst = self._limits(limits.after_free(u_rate, free), u_burst)
+        free = round(limit_draws.FREE * n) if config.limit is None else 0
+        rate, burst = self._limits(limit_draws.after_free(u_rate, free), u_burst)
         # a stored switch is a transition for every level that can pay for it
         cost = self.actions.cost(batch.prev_action, batch.action)
-        tokens = limits.draw_level(u_level, cost, burst)
+        tokens = limit_draws.draw_level(u_level, cost, burst)
         left = bucket.after(tokens, cost, rate, burst, jnp.minimum)
         setting = self._setting(left, rate, burst, free=free)
         q_next = self._values(state.critics.target, batch.next_obs, batch.action, setting)
@@ -235,7 +235,7 @@ class Planner:
             possible = losses.chosen(q_next, core_next) > losses.IMPOSSIBLE
             core_next = jnp.where(possible, core_next, batch.action)
             action_next = jnp.where(watching, core_next, action_next)
-        seen = limits.features(left, rate, burst, self.full)
+        seen = limit_draws.features(left, rate, burst, self.full)
         now = jnp.concatenate([one_hot(batch.prev_action, self.n_actions), seen], -1)
         critics, _, critic_loss = soft_evaluation(
             state.critics,
@@ -248,26 +248,31 @@ class Planner:
             config.huber,
             config.at_once,
         )
-        return PlannerState(critics, state.updates + 1), {"mixed_critic_loss": critic_loss}
+        return PlanningState(critics, state.updates + 1), {"mixed_critic_loss": critic_loss}
 
     # --- acting ---------------------------------------------------------------------------------
 
-    def acting(self, state: PlannerState) -> PlannerParams:
+    def acting(self, state: PlanningState) -> PlanningParams:
         # the targets: averages over many updates, which jitter less
         setting = self._setting(jnp.full(1, self.full), TOKEN, self.full, free=1)
-        return PlannerParams(state.critics.target, setting)
+        return PlanningParams(state.critics.target, setting)
 
-    def within(self, params: PlannerParams, limit: Limit, tokens: np.ndarray) -> PlannerParams:
+    def within(self, params: PlanningParams, limit: Limit, tokens: np.ndarray) -> PlanningParams:
         """Set the limit, and the tokens of each row; none has more than the bucket holds."""
         rate, burst = limit.rate_units, limit.burst_units
         if len(tokens) == 1:  # saves microseconds
             setting = self._remembered(rate, burst, min(int(tokens[0]), burst))
         else:
             setting = self._setting(np.minimum(tokens, burst), rate, burst, np)
-        return PlannerParams(params.critics, setting)
+        return PlanningParams(params.critics, setting)
 
     def apply(
-        self, params: PlannerParams, obs: Array, prev_action: Array, core: Acting, xp: Any = jnp
+        self,
+        params: PlanningParams,
+        obs: Array,
+        prev_action: Array,
+        core: Acting,
+        xp: Any = jnp,
     ) -> Acting:
         q = self._values(params.critics, obs, prev_action, params.setting, xp)
         mu, action = self.choose(q, core.policy.log_pi, prev_action, 0.0, xp)
@@ -275,7 +280,11 @@ class Planner:
         return Acting(Categorical(log_pi), core.policy, mu, q)
 
     def hold_probability(
-        self, params: PlannerParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
+        self,
+        params: PlanningParams,
+        obs: np.ndarray,
+        prev_action: np.ndarray,
+        action: np.ndarray,
     ) -> np.ndarray:
         """1 where repeating is worth as much as the agent's action, else 0."""
         q = self._values(params.critics, obs, prev_action, params.setting, np)
@@ -308,7 +317,7 @@ class Planner:
 
     def explore(
         self,
-        params: PlannerParams,
+        params: PlanningParams,
         obs: np.ndarray,
         prev: np.ndarray,
         core: Acting,

@@ -1,0 +1,85 @@
+"""Measure a policy within many limits on switching, and choose the best one by a budget.
+
+A limit is always kept, but how often a policy then switches is known only when it is measured: a
+burst of 2 and a rate of 0.1 allow 0.18 switches per step over 25 steps. So policies are compared at
+what they measure, not at their rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from policy_inertia.actions.bucket import Limit
+from policy_inertia.calibration.sweep import first_settings
+from policy_inertia.envs.making import EnvLike
+from policy_inertia.envs.vector import Envs
+from policy_inertia.errors import InputError
+from policy_inertia.evaluation.evaluate import evaluate
+from policy_inertia.metrics.measures import OSCILLATION, RETURN
+from policy_inertia.policies.policy import Policy
+from policy_inertia.seeds import Stream, stream_seed
+
+LIMITS = tuple(
+    Limit(rate, burst) for burst in (1, 2, 3, 4) for rate in (0.5, 0.2, 0.1, 0.05, 0.02, 0.0)
+)
+
+
+class Measured(NamedTuple):
+    """A policy within a limit, and the figures of its greedy episodes."""
+
+    policy: Policy
+    figures: dict[str, Any]
+
+
+def within_limits(
+    policy: Policy,
+    env: EnvLike,
+    episodes: int = 50,
+    seed: int = 0,
+    limits: Sequence[Limit] = LIMITS,
+    tuned: bool = False,
+    env_kwargs: dict[str, Any] | None = None,
+) -> list[Measured]:
+    """Measure a policy within every limit, on the episodes of a calibration.
+
+    Args:
+        policy: The policy.
+        env: A Gymnasium id, or a function that makes an env.
+        episodes: Number of episodes of each measurement.
+        seed: Seed of the episodes.
+        limits: The limits.
+        tuned: Within each limit, measure every setting that `calibrate` would try first: prices of
+            a dial, or thresholds of hysteresis.
+        env_kwargs: Arguments of the env.
+    """
+    envs = Envs(env, min(episodes, 20), lambda i, k: 0, env_kwargs)
+    first = stream_seed(seed, Stream.CALIBRATION)
+
+    def measured(limited: Policy) -> Measured:
+        return Measured(limited, evaluate(limited, envs, episodes, first, True).summary())
+
+    try:
+        policies = [policy]
+        if tuned:
+            settings = first_settings(policy, envs, episodes, seed)
+            policies = [policy.with_setting(setting) for setting in settings]
+        return [measured(p.within(limit)) for limit in limits for p in policies]
+    finally:
+        envs.close()
+
+
+def best_within(rows: Sequence[Measured], budget: float) -> Measured:
+    """The measured policy with the best return among those within a budget of oscillation.
+
+    Raises:
+        InputError: No policy is within the budget.
+    """
+    within = [row for row in rows if row.figures[OSCILLATION.name] <= budget]
+    if not within:
+        low = min(row.figures[OSCILLATION.name] for row in rows)
+        raise InputError(
+            f"an oscillation ratio of {budget:g} is not reached within these limits: the lowest "
+            f"measured is {low:.3f}, so give at least that, or tighter limits"
+        )
+    return max(within, key=lambda row: row.figures[RETURN.name])

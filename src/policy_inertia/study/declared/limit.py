@@ -1,0 +1,65 @@
+"""Limits on switching that are always kept, and their rivals, at the same measured oscillation.
+
+Every policy is held to limits: the policy as it is inside a bucket of tokens, with the best
+threshold or price inside the bucket, and methods that plan with the limit. For each budget, the
+limit with the best return on separate episodes is chosen. All lines have the same learner, steps,
+updates and network. The planner with the same limits is a tool of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policy_inertia.study.declared.frontier import HORIZON, LANE_CHANGE
+from policy_inertia.study.declared.paper import HIGHWAY, SIMPLE
+from policy_inertia.study.plan import Experiment, Line, Study, Task
+
+BUDGETS = (0.05, 0.1, 0.15, 0.2)
+CRITICS: dict[str, Any] = {
+    "learning_rate": 1e-3,
+    "hidden": (128, 128),
+    "train_interval": 1,
+    "huber": 5.0,
+}
+"""The learner of all lines: of the critics of a controller, and of a DQN alone."""
+EXPLORATION = {"epsilon_decay": 1e-4, "epsilon_final": 0.05, "target_period": 500}
+CORE = {**CRITICS, **EXPLORATION}
+CARTPOLE = Task("CartPole", "CartPole-v1", {"gamma": 0.99, "steps": 200_000})
+
+
+def _lines(task: Task) -> tuple[Line, ...]:
+    nested = {**CRITICS, "core": CORE}
+    return (
+        Line("DQN", "dqn", task, CORE),
+        # the learner of the next lines without a price and without a limit
+        Line("twin critics", "dial-dqn", task, {**nested, "price": 0.0}),
+        Line("dial by price", "dial-dqn", task, nested),
+        Line("limit", "limit-dqn", task, nested),
+        # LICRA's idea: a second policy decides when to act, a first one what to do
+        Line("limit, gate", "limit-gate-dqn", task, nested),
+    )
+
+
+STUDY = Study(
+    "limit",
+    "Limits on switching that are always kept",
+    tuple(
+        Experiment(
+            task.name.lower().replace(" ", "-").replace(",", ""),
+            task.name,
+            _lines(task),
+            budgets=BUDGETS,
+            limits=BUDGETS,
+        )
+        for task in (LANE_CHANGE, HIGHWAY["Merge"], HIGHWAY["Intersection"], SIMPLE, CARTPOLE)
+    ),
+    seeds=(100, 101, 102, 103, 104),  # the method was designed with runs of seeds below 100
+    settings={
+        "steps": 400_000,
+        "envs": 16,
+        "gamma": HORIZON,
+        "eval_every": 100_000,
+        "final_episodes": 200,
+    },
+    about="Greedy actions. Rows in a bucket never exceed the limit that was chosen for them.",
+)

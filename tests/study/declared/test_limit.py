@@ -1,0 +1,30 @@
+from typing import Any
+
+from policy_inertia.study.declared.limit import BUDGETS, STUDY
+
+
+def test_all_lines_have_the_same_learner_steps_and_network() -> None:
+    assert len(STUDY.experiments) == 5
+    assert STUDY.seeds == (100, 101, 102, 103, 104)
+    for experiment in STUDY.experiments:
+        assert experiment.limits == BUDGETS
+        configs = [line.config(STUDY.settings, 100) for line in experiment.lines]
+        assert len({(c.steps, c.batch_size, c.gamma, c.envs) for c in configs}) == 1
+        learners: list[Any] = [c.config for c in configs]
+        learners += [c.core for c in learners if hasattr(c, "core")]
+        same = {(c.learning_rate, c.hidden, c.train_interval, c.huber) for c in learners}
+        assert same == {(1e-3, (128, 128), 1, 5.0)}
+
+
+def test_highway_is_trained_for_400_000_steps() -> None:
+    for experiment in STUDY.experiments[:4]:
+        for line in experiment.lines:
+            assert line.config(STUDY.settings, 100).steps == 400_000
+
+
+def test_methods_that_plan_with_limits_are_not_tuned_inside_them(tmp_path: Any) -> None:
+    experiment = STUDY.experiments[0]
+    runs = {x.label: STUDY.run(tmp_path, experiment, x, 100) for x in experiment.lines}
+    assert runs["limit"].limits == runs["DQN"].limits == BUDGETS
+    assert runs["limit"].tuned_limits == ()
+    assert runs["DQN"].tuned_limits == runs["dial by price"].tuned_limits == BUDGETS
