@@ -95,6 +95,10 @@ class Network:
         obs, head = self._split(params, obs, xp)
         if obs.ndim > extra.ndim:  # the convolutions of twins added an axis
             extra = xp.broadcast_to(extra, (*obs.shape[:-1], extra.shape[-1]))
+        if xp is np and n == 1 and obs.ndim == 2:  # saves microseconds
+            x = np.empty((rows, obs.shape[1] + extra.shape[1] + k), np.float32)
+            x[:, : obs.shape[1]], x[:, obs.shape[1] : -k], x[:, -k:] = obs, extra, inputs
+            return mlp(head, x, np)
         x = xp.concatenate([obs, extra], axis=-1)
         if xp is np:
             if rows > n:
