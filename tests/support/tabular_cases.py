@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policy_inertia.tabular import MDP, Case, random_case
+
+TokenState = tuple[int, int | None, Fraction]  # state, a_prev, tokens
 
 
 @st.composite
@@ -83,3 +86,71 @@ def all_inertia(shape: tuple[int, ...], levels: tuple[float, ...]) -> Iterator[n
     """Yield every mu of this shape with entries from `levels`."""
     for entries in itertools.product(levels, repeat=math.prod(shape)):
         yield np.array(entries, float).reshape(shape)
+
+
+class TokenMDP:
+    """The MDP over (s, a_prev, tokens) with tokens as fractions, in plain loops.
+
+    It shares no code with `AugmentedMDP`, which it checks. a_prev is None before the first action.
+    """
+
+    def __init__(self, mdp: MDP, rate: Fraction, burst: Fraction) -> None:
+        self.mdp, self.rate, self.burst = mdp, rate, burst
+        waiting: list[TokenState] = [(s, None, burst) for s in range(mdp.states)]
+        self.states: list[TokenState] = []
+        while waiting:
+            state = waiting.pop()
+            if state not in self.states:
+                self.states.append(state)
+                for a in self.actions(state):
+                    waiting += [(s, a, self.tokens(state, a)) for s in range(mdp.states)]
+
+    def actions(self, state: TokenState) -> list[int]:
+        """The actions that the limit allows."""
+        _, prev, tokens = state
+        every = list(range(self.mdp.actions))
+        return every if prev is None or tokens >= 1 else [prev]
+
+    def tokens(self, state: TokenState, action: int) -> Fraction:
+        """The tokens after this action."""
+        _, prev, tokens = state
+        cost = 0 if prev is None or action == prev else 1
+        return min(self.burst, tokens - cost + self.rate)
+
+    def policies(self) -> Iterator[dict[TokenState, int]]:
+        """Every deterministic policy."""
+        choices = [self.actions(state) for state in self.states]
+        for chosen in itertools.product(*choices):
+            yield dict(zip(self.states, chosen, strict=True))
+
+    def evaluate(self, policy: dict[TokenState, int]) -> tuple[float, float]:
+        """Return and discounted switches of a policy, by one dense linear solve; no horizon."""
+        index = {state: i for i, state in enumerate(self.states)}
+        P, counted = np.zeros((len(index), len(index))), np.zeros((len(index), 2))
+        for state, i in index.items():
+            s, prev, _ = state
+            a = policy[state]
+            counted[i] = self.mdp.R[s, a], prev is not None and a != prev
+            for successor in range(self.mdp.states):
+                P[i, index[successor, a, self.tokens(state, a)]] += self.mdp.P[s, a, successor]
+        v = np.linalg.solve(np.eye(len(index)) - self.mdp.gamma * P, counted)
+        starts = [v[index[s, None, self.burst]] for s in range(self.mdp.states)]
+        return_, switches = self.mdp.rho @ np.array(starts)
+        return float(return_), float(switches)
+
+    def best_return(self, state: TokenState, t: int = 0) -> float:
+        """The largest return from time t on, discounted from time 0, by recursion; horizon only."""
+        assert self.mdp.horizon
+        if t == self.mdp.horizon:
+            return 0.0
+        s = state[0]
+        returns = []
+        for a in self.actions(state):
+            tokens = self.tokens(state, a)
+            later = (
+                p * self.best_return((successor, a, tokens), t + 1)
+                for successor, p in enumerate(self.mdp.P[s, a])
+                if p
+            )
+            returns.append(self.mdp.gamma**t * self.mdp.R[s, a] + sum(later))
+        return max(returns)

@@ -35,7 +35,7 @@ def test_the_curve_by_hand() -> None:
     assert curve.best_return(1 / 24) == pytest.approx(7 / 6)
     assert curve.best_return(1) == pytest.approx(4 / 3)
     assert curve.least_rate(7 / 6) == pytest.approx(1 / 24)
-    with pytest.raises(InputError, match=r"no mu has a return of 2: give at most 1\.33"):
+    with pytest.raises(InputError, match=r"no point has a return of 2: give at most 1\.33"):
         curve.least_rate(2)
 
 
@@ -108,5 +108,5 @@ def test_a_negative_switch_rate_is_refused() -> None:
     core = random_core(np.random.default_rng(0), mdp)
     with pytest.raises(InputError, match="must be at least 0"):
         best_mu(mdp, core, -0.1)
-    with pytest.raises(InputError, match=r"no mu has a switch rate of -0\.1: give at least 0"):
+    with pytest.raises(InputError, match=r"no point has a switch rate of -0\.1: give at least 0"):
         tradeoff(mdp, core).best_return(-0.1)

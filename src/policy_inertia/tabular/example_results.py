@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from policy_inertia.tabular.curve import Curve
 from policy_inertia.tabular.iteration import HalfStep, nested_policy_iteration, soft
 from policy_inertia.tabular.margins import smallest_q_change
 from policy_inertia.tabular.mdp import MDP
 from policy_inertia.tabular.rules import smoothing_rule
-from policy_inertia.tabular.tradeoff import Curve, tradeoff
+from policy_inertia.tabular.tradeoff import Point, tradeoff
 from policy_inertia.tabular.values import core_as_mixed, expected_return, mixed_policy, switch_rate
 
 CORE_TEMPERATURE, MIXED_TEMPERATURE = 0.1, 0.01  # the paper's, for Highway
@@ -33,7 +34,7 @@ class ExampleResult:
     core: Performance
     nested: Performance
     rule: Performance
-    curve: Curve
+    curve: Curve[Point]
 
     @property
     def smallest_change(self) -> float:

@@ -53,6 +53,17 @@ def random_core(rng: np.random.Generator, mdp: MDP) -> np.ndarray:
     return rng.dirichlet(np.ones(mdp.actions), mdp.states)
 
 
+def alternating(gamma: float = 0.5) -> MDP:
+    """Two states that take turns, whatever is done; action s earns 1 in state s.
+
+    One price of switching decides everything: below it the best policy switches at every step,
+    above it never. Limits reach what lies between.
+    """
+    other = np.array([[0.0, 1.0], [1.0, 0.0]])
+    P = np.repeat(other[:, None], 2, axis=1)
+    return MDP(P, np.eye(2), gamma, rho=[1, 0], name="alternating")
+
+
 class _MDPBuilder:
     """Collects transitions between states of any type, and builds the arrays of an MDP."""
 

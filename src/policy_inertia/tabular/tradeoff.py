@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from policy_inertia.errors import InputError
+from policy_inertia.tabular.curve import Curve, find_curve
 from policy_inertia.tabular.mdp import MDP
 from policy_inertia.tabular.values import expected_return, mixed_policy, switch_rate
 
@@ -26,33 +27,6 @@ class Point:
     mu: np.ndarray
     return_: float
     switch_rate: float
-
-
-@dataclass(frozen=True)
-class Curve:
-    """The trade-off curve; the points between two neighbouring vertices are attainable too."""
-
-    vertices: list[Point]
-    """In increasing order of switch rate and return."""
-    complete: bool
-    """Whether these are all vertices; False if `max_vertices` stopped the search."""
-
-    def best_return(self, rate: float) -> float:
-        """The largest return of any `mu` with at most this switch rate."""
-        rates, returns = self._axes()
-        if rate < rates[0]:
-            raise InputError(f"no mu has a switch rate of {rate:g}: give at least {rates[0]:g}")
-        return float(np.interp(rate, rates, returns))
-
-    def least_rate(self, return_: float) -> float:
-        """The smallest switch rate of any `mu` with at least this return."""
-        rates, returns = self._axes()
-        if return_ > returns[-1]:
-            raise InputError(f"no mu has a return of {return_:g}: give at most {returns[-1]:g}")
-        return float(np.interp(return_, returns, rates))
-
-    def _axes(self) -> tuple[list[float], list[float]]:
-        return [p.switch_rate for p in self.vertices], [p.return_ for p in self.vertices]
 
 
 class LinearProgram:
@@ -144,12 +118,10 @@ def best_mu(mdp: MDP, core: ArrayLike, rate: float) -> Point:
     return LinearProgram(mdp, core).solve(max_rate=rate)
 
 
-def tradeoff(mdp: MDP, core: ArrayLike, max_vertices: int = 200, tolerance: float = 1e-8) -> Curve:
+def tradeoff(
+    mdp: MDP, core: ArrayLike, max_vertices: int = 200, tolerance: float = 1e-8
+) -> Curve[Point]:
     """Compute the trade-off curve of all `mu` around a core.
-
-    Between two known points, the program is solved with the slope of their chord as the price.
-    Either the solution lies above the chord and is a new vertex, or the chord is an edge of the
-    curve.
 
     Args:
         mdp: The MDP.
@@ -162,31 +134,4 @@ def tradeoff(mdp: MDP, core: ArrayLike, max_vertices: int = 200, tolerance: floa
     """
     program = LinearProgram(mdp, core)
     never_switch = program.point(np.ones_like(program.core))
-    points = [never_switch]
-    top = program.solve()
-    if top.return_ <= never_switch.return_ + tolerance:
-        return Curve(points, True)
-    points.append(top)
-    chords = [(never_switch, top)]
-    while chords and len(points) < max_vertices:
-        left, right = chords.pop(0)
-        price = (right.return_ - left.return_) / (right.switch_rate - left.switch_rate)
-        point = program.solve(price)
-        above = (point.return_ - left.return_) - price * (point.switch_rate - left.switch_rate)
-        if above > tolerance:
-            points.append(point)
-            chords += [c for c in ((left, point), (point, right)) if _rises(*c)]
-    return Curve(_undominated(points, tolerance), not chords)
-
-
-def _rises(left: Point, right: Point) -> bool:
-    return right.return_ > left.return_ and right.switch_rate > left.switch_rate
-
-
-def _undominated(points: list[Point], tolerance: float) -> list[Point]:
-    """Drop every point whose return another point reaches with less switching."""
-    vertices: list[Point] = []
-    for point in sorted(points, key=lambda p: (p.switch_rate, -p.return_)):
-        if not vertices or point.return_ > vertices[-1].return_ + tolerance:
-            vertices.append(point)
-    return vertices
+    return find_curve(program.solve, never_switch, max_vertices, tolerance)
