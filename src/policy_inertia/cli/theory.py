@@ -22,8 +22,9 @@ class Theory(Command):
     """Check the paper's theorems on exact MDPs.
 
     Tries each statement of the paper on random MDPs and reports in how many it holds, by how much
-    at least, and by how much it fails. Then draws nested policy iteration, and the best trade-off
-    of return against switching that any mu has. docs/theory.md explains the rows.
+    at least, and by how much it fails. Then draws nested policy iteration, the best trade-off of
+    return against switching that any mu has, and hard limits on switching against prices of it.
+    docs/theory.md explains the rows.
     """
 
     name: ClassVar[str] = "theory"
@@ -40,6 +41,8 @@ class Theory(Command):
     seed: Seed = 0
     examples: Annotated[DisallowNone[tuple[str, ...] | None], default_is("all")] = None
     """MDPs to draw. The flag without a name draws none."""
+    garnets: int = 20
+    """Number of random MDPs of each size on which limits are compared with prices. 0 skips it."""
     growth: bool = False
     """Only print how the computing time grows with the MDP, up to 500 states and 5 actions."""
     out: Path = Path("runs/theory")
@@ -47,9 +50,9 @@ class Theory(Command):
     quiet: Quiet = False
 
     def run(self) -> None:
-        from policy_inertia.tabular import EXAMPLES, run_survey
-        from policy_inertia.tabular.theory_plots import draw_improvement, draw_tradeoff
-        from policy_inertia.tabular.theory_tables import survey_tables, timing_table
+        from policy_inertia.tabular import EXAMPLES, run_limit_survey, run_survey
+        from policy_inertia.tabular.theory_plots import draw_improvement, draw_limits, draw_tradeoff
+        from policy_inertia.tabular.theory_tables import limit_tables, survey_tables, timing_table
         from policy_inertia.tabular.timing import time_by_size
 
         if self.growth:
@@ -60,13 +63,19 @@ class Theory(Command):
         settings = (self.mdps, self.states, self.actions, self.gamma, self.seed, examples)
         with counting("checking", 1, self.quiet) as progress:
             survey = run_survey(*settings, progress=progress)
-        text = io.StringIO()
-        for console in (out, PlainConsole(file=text, width=120)):
-            console.print(*survey_tables(survey), sep="\n")
-        write_file(self.out / "checks.txt", text.getvalue().encode())
+        tables = survey_tables(survey)
         if survey.examples:
             draw_improvement(survey.examples, self.out / "improvement.png")
             draw_tradeoff(survey.examples, self.out / "tradeoff.png")
+        if self.garnets:
+            with counting("limits", 1, self.quiet) as progress:
+                limits = run_limit_survey(self.garnets, self.seed, progress)
+            tables += limit_tables(limits)
+            draw_limits(limits, self.out / "limits.png")
+        text = io.StringIO()
+        for console in (out, PlainConsole(file=text, width=120)):
+            console.print(*tables, sep="\n")
+        write_file(self.out / "checks.txt", text.getvalue().encode())
         say(f"The table and the pictures are in {self.out}")
         if survey.broken:
             complain(f"statements with a proof failed: {'; '.join(survey.broken)}", "red")

@@ -27,6 +27,7 @@ from policy_inertia.tabular.two_way_mdp import two_way
 RATES = tuple(map(Fraction, ("0", "1/10", "1/5", "1/3", "1/2")))
 BURSTS = (1, 2, 4)
 BURST = 2  # of the tables
+COUNT = TokenBucket(0, 4)  # at most four switches in an episode
 _NOTHING = 1e-6  # a gain in return below this is none
 
 
@@ -74,6 +75,11 @@ class Comparison:
     limits: list[LimitedPolicy]
     figures: list[Figures]
 
+    def share(self, return_: float) -> float:
+        """A return as a share of what switching can gain."""
+        first, top = self.curve.vertices[0].return_, self.curve.vertices[-1].return_
+        return (return_ - first) / (top - first)
+
 
 def compare_limits(mdp: MDP, bursts: Sequence[int] = (BURST,)) -> Comparison | None:
     """Compare limits of all `RATES` with prices on one MDP.
@@ -87,21 +93,18 @@ def compare_limits(mdp: MDP, bursts: Sequence[int] = (BURST,)) -> Comparison | N
     """
     curve = price_curve(mdp)
     first, top = curve.vertices[0], curve.vertices[-1]
-    span = top.return_ - first.return_
-    if span < _NOTHING:
+    if top.return_ - first.return_ < _NOTHING:
         return None
     buckets = [TokenBucket(rate, burst) for burst in bursts for rate in RATES]
-    limits = [solve_limit(mdp, bucket) for bucket in buckets]
-    figures = []
-    for limit in limits:
+    comparison = Comparison(mdp, curve, [solve_limit(mdp, bucket) for bucket in buckets], [])
+    for limit in comparison.limits:
         rate = limit.switch_rate
         price = curve.best_vertex(rate)
         unplanned = max(filtered(mdp, p, limit.bucket).return_ for p in (top, price))
         returns = (curve.best_return(rate), price.return_, limit.return_, unplanned)
-        shares = [(r - first.return_) / span for r in returns]
         breaks = chance_of_break(mdp, price, limit.bucket)
-        figures.append(Figures._make([rate, *shares, breaks]))
-    return Comparison(mdp, curve, limits, figures)
+        comparison.figures.append(Figures._make([rate, *map(comparison.share, returns), breaks]))
+    return comparison
 
 
 @dataclass(frozen=True)
@@ -118,14 +121,14 @@ class Family:
         """The k-th MDP of a seed, as in `cases.random_cases`."""
         rng = np.random.default_rng([seed, k])
         mdp = random_case(rng, "discounted", self.states, self.actions).mdp
-        return replace(mdp, gamma=self.gamma, horizon=self.horizon, name=self.name)
+        return replace(mdp, gamma=self.gamma, horizon=self.horizon, name=f"Garnet, {self.name}")
 
 
 FAMILIES = (
-    Family("Garnets, 4 states, gamma 0.9", 4, 3, 0.9),
-    Family("Garnets, 20 states, gamma 0.9", 20, 4, 0.9),
-    Family("Garnets, 20 states, gamma 0.99", 20, 4, 0.99),
-    Family("Garnets, 4 states, 25 steps", 4, 3, 1.0, horizon=25),
+    Family("4 states, γ 0.9", 4, 3, 0.9),
+    Family("20 states, γ 0.9", 20, 4, 0.9),
+    Family("20 states, γ 0.99", 20, 4, 0.99),
+    Family("4 states, 25 steps", 4, 3, 1.0, horizon=25),
 )
 
 
@@ -145,6 +148,8 @@ class FamilyResult:
     """MDPs drawn; some have nothing to gain by switching, and do not count."""
     example: Comparison
     """The first MDP, with all `BURSTS`."""
+    vertices: list[int]
+    """How many policies prices reach on each MDP."""
     figures: list[list[Figures]]
     """For each of `RATES`, the figures of each MDP."""
 
@@ -161,7 +166,15 @@ class LimitSurvey:
     """Limits against prices on Two-Way's MDP and on families of Garnets."""
 
     two_way: Comparison
+    two_way_priced: Curve[LimitedPolicy]
+    """Prices on Two-Way inside `COUNT`: a hard limit for each episode, and a price."""
     families: list[FamilyResult]
+
+    @property
+    def two_way_figures(self) -> list[Figures]:
+        """The figures of Two-Way at `BURST`, for each of `RATES`."""
+        rows = zip(self.two_way.limits, self.two_way.figures, strict=True)
+        return [figures for limit, figures in rows if limit.bucket.burst == BURST]
 
 
 def compare_family(family: Family, mdps: int, seed: int = 0) -> FamilyResult:
@@ -184,8 +197,9 @@ def compare_family(family: Family, mdps: int, seed: int = 0) -> FamilyResult:
         raise InputError(f"switching gains nothing on {mdps} MDPs of {family.name}: draw more")
     example = compare_limits(family.draw(seed, useful[0][0]), BURSTS)
     assert example
+    vertices = [len(c.curve.vertices) for _, c in useful]
     figures = [[c.figures[i] for _, c in useful] for i in range(len(RATES))]
-    return FamilyResult(family, mdps, example, figures)
+    return FamilyResult(family, mdps, example, vertices, figures)
 
 
 def run_limit_survey(
@@ -217,5 +231,6 @@ def run_limit_survey(
     progress(len(results), total, "Two-Way")
     scene = compare_limits(two_way(), BURSTS)
     assert scene
+    priced = price_curve(scene.mdp, COUNT, tolerance=1e-7)
     progress(total, total, "")
-    return LimitSurvey(scene, results)
+    return LimitSurvey(scene, priced, results)

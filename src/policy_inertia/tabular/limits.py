@@ -116,23 +116,27 @@ def chance_of_break(mdp: MDP, policy: LimitedPolicy, bucket: TokenBucket) -> flo
 
 
 def price_curve(
-    mdp: MDP, max_vertices: int = 1_000, tolerance: float = 1e-9
+    mdp: MDP,
+    bucket: TokenBucket = NO_LIMIT,
+    max_vertices: int = 1_000,
+    tolerance: float = 1e-9,
 ) -> Curve[LimitedPolicy]:
-    """Compute what prices of switching reach, over all policies on (s, a_prev).
+    """Compute what prices of switching reach, over all policies on (s, a_prev, tokens).
 
     The vertices are the optima of all prices. The curve through them is the best that any policy
-    reaches if only the expected switches count: between two vertices by mixing their policies. No
-    policy lies above it, with or without a memory, so no limited policy does either.
+    reaches if only the expected switches count: between two vertices by mixing their policies.
+    Without a limit no policy lies above it, with or without a memory, so no limited policy does.
 
     Args:
         mdp: The MDP.
+        bucket: A limit that all policies keep. Default: none.
         max_vertices: Stop after this many vertices.
         tolerance: Height above a chord that counts as rounding.
 
     Returns:
         The curve, from the best policy that never switches to the best one without a price.
     """
-    augmented = AugmentedMDP(mdp, NO_LIMIT)
+    augmented = AugmentedMDP(mdp, bucket)
     largest_gain = float(mdp.R.max() - mdp.R.min()) * mdp.effective_horizon  # of one switch
     first = augmented.solve(largest_gain + 1)
 

@@ -1,4 +1,4 @@
-"""The two pictures of `policy-inertia theory`: improvement by round, and the trade-off curve."""
+"""The pictures of `policy-inertia theory`: improvement by round, trade-off curve, limits."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from policy_inertia.drawing.palette import COLOURS
 from policy_inertia.files import write_file
+from policy_inertia.tabular.curve import Curve, P
 from policy_inertia.tabular.example_results import ExampleResult
 from policy_inertia.tabular.iteration import whole_rounds
+from policy_inertia.tabular.limit_survey import BURST, BURSTS, COUNT, RATES, Comparison, LimitSurvey
 
 _CORE, _NESTED, _RULE = COLOURS[2], COLOURS[0], COLOURS[3]
 
 
 def draw_improvement(examples: Sequence[ExampleResult], path: Path) -> None:
     """Draw the objectives of the core and of the mixed policy after each round."""
-    fig, axes = _panels(len(examples))
+    fig, (axes,) = _panels(len(examples))
     for axis, example in zip(axes, examples, strict=True):
         rounds = whole_rounds(example.steps)
         x = [step.round for step in rounds]
@@ -36,10 +39,9 @@ def draw_improvement(examples: Sequence[ExampleResult], path: Path) -> None:
 
 def draw_tradeoff(examples: Sequence[ExampleResult], path: Path) -> None:
     """Draw return against switch rate: the curve of all mu, and three policies."""
-    fig, axes = _panels(len(examples))
+    fig, (axes,) = _panels(len(examples))
     for axis, example in zip(axes, examples, strict=True):
-        vertices = example.curve.vertices
-        x, y = [v.switch_rate for v in vertices], [v.return_ for v in vertices]
+        x, y = _axes(example.curve)
         axis.plot(x, y, color="0.4", lw=1.5, marker=".", ms=4, label="best of all mu")
         for label, policy, colour, marker in (
             ("core alone", example.core, _CORE, "s"),
@@ -53,13 +55,72 @@ def draw_tradeoff(examples: Sequence[ExampleResult], path: Path) -> None:
     _save(fig, path, "Every mu around the core of nested policy iteration")
 
 
-def _panels(n: int) -> tuple[Figure, Any]:
-    fig = Figure(figsize=(3 * n, 3.2), layout="constrained")
-    axes = fig.subplots(1, n, squeeze=False)
-    for axis in axes[0]:
+def draw_limits(survey: LimitSurvey, path: Path) -> None:
+    """Draw limits against prices: the curves of one MDP above, the gaps of many below."""
+    examples = [survey.two_way, *(r.example for r in survey.families)]
+    fig, axes = _panels(len(examples), rows=2)
+    for axis, example in zip(axes[0], examples, strict=True):
+        _draw_curves(axis, example)
+    x, y = _axes(survey.two_way_priced)
+    label = f"prices, mixed, at most {COUNT.burst} switches"
+    axes[0, 0].plot(x, y, color=COLOURS[3], lw=1, ls="--", label=label)
+    axes[0, 0].set_ylabel("return, one MDP")
+    axes[0, 0].legend(frameon=False, fontsize=8)
+    rows = survey.two_way_figures
+    for name, label, colour, marker in _GAPS:
+        x, y = [f.switch_rate for f in rows], [getattr(f, name) for f in rows]
+        axes[1, 0].plot(x, y, color=colour, marker=marker, ms=4, label=label)
+        for axis, result in zip(axes[1, 1:], survey.families, strict=True):
+            x = [result.interval(k, "switch_rate").mean for k in range(len(RATES))]
+            gaps = [result.interval(k, name) for k in range(len(RATES))]
+            means, halves = zip(*gaps, strict=True)
+            axis.errorbar(x, means, halves, color=colour, marker=marker, ms=4, capsize=2)
+    for axis, result in zip(axes[1, 1:], survey.families, strict=True):
+        axis.set_title(f"mean of {len(result.figures[0])} MDPs", fontsize=9)
+    for axis in axes[1]:
+        axis.set(xlabel="switch rate", ylim=(0, None))
+    axes[1, 0].set_ylabel(f"below the mixture (burst {BURST}),\nshare of what switching gains")
+    axes[1, 0].legend(frameon=False, fontsize=8)
+    _save(fig, path, "Hard limits on switching against prices of switching")
+
+
+_GAPS = (
+    ("duality_gap", "one price: gap of duality", COLOURS[0], "s"),
+    ("cost", "limit: cost of the guarantee", COLOURS[2], "o"),
+)
+
+
+def _draw_curves(axis: Axes, example: Comparison) -> None:
+    x, y = _axes(example.curve)
+    axis.plot(x, y, color="0.6", lw=1, label="prices, mixed")
+    axis.step(x, y, where="post", color=COLOURS[0], lw=1, marker=".", ms=4, label="one price")
+    for burst, marker, colour in zip(
+        BURSTS, "ov^", (COLOURS[1], COLOURS[2], COLOURS[4]), strict=True
+    ):
+        points = [p for p in example.limits if p.bucket.burst == burst]
+        axis.plot(
+            [p.switch_rate for p in points],
+            [p.return_ for p in points],
+            color=colour,
+            marker=marker,
+            ms=4,
+            lw=1,
+            label=f"limits, burst {burst}",
+        )
+    axis.set_title(example.mdp.name, fontsize=9)
+
+
+def _axes(curve: Curve[P]) -> tuple[list[float], list[float]]:
+    return [v.switch_rate for v in curve.vertices], [v.return_ for v in curve.vertices]
+
+
+def _panels(n: int, rows: int = 1) -> tuple[Figure, Any]:
+    fig = Figure(figsize=(3 * n, 3.2 * rows), layout="constrained")
+    axes = fig.subplots(rows, n, squeeze=False)
+    for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(axis="y", alpha=0.25)
-    return fig, axes[0]
+    return fig, axes
 
 
 def _save(fig: Figure, path: Path, title: str) -> None:

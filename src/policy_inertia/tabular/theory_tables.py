@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 from rich.console import RenderableType
 from rich.table import Table
 
 from policy_inertia.tabular.checks import CheckResult
 from policy_inertia.tabular.example_results import ExampleResult, Performance
+from policy_inertia.tabular.limit_survey import BURST, COUNT, RATES, Figures, LimitSurvey
 from policy_inertia.tabular.survey import Survey
 from policy_inertia.tabular.timing import Timing
 
@@ -68,6 +70,60 @@ def examples_table(examples: Sequence[ExampleResult]) -> Table:
         rates = (f"{e.least_rate(p):.3f}" for p in (e.nested, e.core))
         table.add_row(e.mdp.name, *policies, *rates)
     return table
+
+
+def limit_tables(survey: LimitSurvey) -> list[RenderableType]:
+    """Limits against prices, ready to print."""
+    scene, priced = survey.two_way, survey.two_way_priced
+    counts = [f"{scene.mdp.name} {len(scene.curve.vertices)}"]
+    counts += [f"{r.family.name}: {np.median(r.vertices):.0f}" for r in survey.families]
+    together = [
+        f"{scene.share(priced.best_return(xi)):.2f} at xi {xi} (without the limit "
+        f"{scene.share(scene.curve.best_return(xi)):.2f})"
+        for xi in (0.02, 0.05, 0.1)
+    ]
+    return [
+        "",
+        limits_table(survey),
+        f"\nPolicies that prices reach (median): {'; '.join(counts)}",
+        f"\nAt most {COUNT.burst} switches in an episode and a price, mixed, on "
+        f"{scene.mdp.name}: {'; '.join(together)}",
+    ]
+
+
+def limits_table(survey: LimitSurvey) -> Table:
+    """Limits against prices: one block of rates for each MDP or family; 80 columns wide."""
+    table = _table(
+        f"Hard limits on switching (burst {BURST}) against prices of switching",
+        "Returns are shares of what switching can gain: 0 is the best policy that never switches, "
+        "1 the best of all. xi: switch rate of the best policy under the limit; mixed: best in "
+        "expectation at that xi, by mixing policies; price: best of a single price with at most "
+        "that xi; limit: best under the limit; lead: limit - price, with a 95% interval; filter: "
+        "inside the bucket without planning; breaks: share of episodes in which the policy of "
+        "that price breaks the limit; in brackets: number of Garnets on which switching gains "
+        "anything, and the figures are their means",
+    )
+    table.padding = (0, 1, 0, 0)
+    for name in ("rate", "xi", "mixed", "price", "limit", "lead", "filter", "breaks"):
+        table.add_column(name, justify="left" if name == "rate" else "right", no_wrap=True)
+    table.add_row(survey.two_way.mdp.name)
+    for rate, f in zip(RATES, survey.two_way_figures, strict=True):
+        table.add_row(f"  {rate}", *_limit_cells(f, f"{f.lead:+.2f}       "))
+    for result in survey.families:
+        table.add_row()
+        table.add_row(f"{result.family.name} ({len(result.figures[0])})")
+        for k, rate in enumerate(RATES):
+            means = Figures._make(result.interval(k, name).mean for name in Figures._fields)
+            lead = result.interval(k, "lead")
+            cells = _limit_cells(means, f"{lead.mean:+.2f} ± {lead.half:.2f}")
+            table.add_row(f"  {rate}", *cells)
+    return table
+
+
+def _limit_cells(f: Figures, lead: str) -> list[str]:
+    returns, others = (f.mixed, f.price, f.limit), (f.filter_, f.breaks)
+    shares = [[f"{x:.2f}" for x in part] for part in (returns, others)]
+    return [f"{f.switch_rate:.3f}", *shares[0], lead, *shares[1]]
 
 
 def timing_table(timings: Iterable[Timing]) -> Table:
