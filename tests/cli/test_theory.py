@@ -41,11 +41,11 @@ def test_limits_are_compared_with_prices(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limit_survey, "FAMILIES", (limit_survey.Family("3 states", 3, 2, 0.9),))
-    monkeypatch.setattr(limit_survey, "two_way", alternating)
+    monkeypatch.setattr(limit_survey, "SCENES", {"taking turns": alternating})
     words = ("--mdps", 1, "--states", 2, "--garnets", 3, "--out", tmp_path, "--examples")
     code, text, _ = run("theory", *words)
     assert code == 0
     assert re.search(r"rate +xi +mixed +price +limit +lead +filter +breaks", text)
-    assert re.search(r"alternating +\n +0 +0\.375 ", text)
-    assert "alternating 2; 3 states: " in (tmp_path / "checks.txt").read_text()
+    assert re.search(r"taking turns +\n +0 +0\.375 ", text)
+    assert "taking turns: 2; 3 states: " in (tmp_path / "checks.txt").read_text()
     assert {p.name for p in tmp_path.iterdir()} == {"checks.txt", "limits.png"}

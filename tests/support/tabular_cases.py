@@ -138,6 +138,23 @@ class TokenMDP:
         return_, switches = self.mdp.rho @ np.array(starts)
         return float(return_), float(switches)
 
+    def value_iteration(self, sweeps: int) -> float:
+        """The largest return, by value iteration over dense arrays; no horizon."""
+        index = {state: i for i, state in enumerate(self.states)}
+        R = np.full((len(index), self.mdp.actions), -np.inf)  # impossible unless it is allowed
+        P = np.zeros((*R.shape, len(index)))
+        for state, i in index.items():
+            for a in self.actions(state):
+                R[i, a] = self.mdp.R[state[0], a]
+                for successor in range(self.mdp.states):
+                    j = index[successor, a, self.tokens(state, a)]
+                    P[i, a, j] += self.mdp.P[state[0], a, successor]
+        v = np.zeros(len(index))
+        for _ in range(sweeps):
+            v = (R + self.mdp.gamma * P @ v).max(1)
+        starts = [index[s, None, self.burst] for s in range(self.mdp.states)]
+        return float(self.mdp.rho @ v[starts])
+
     def best_return(self, state: TokenState, t: int = 0) -> float:
         """The largest return from time t on, discounted from time 0, by recursion; horizon only."""
         assert self.mdp.horizon

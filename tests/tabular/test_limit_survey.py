@@ -23,6 +23,10 @@ from policy_inertia.tabular.limit_survey import (
 from policy_inertia.tabular.theory_plots import draw_limits
 from policy_inertia.tabular.theory_tables import limit_tables
 
+SMALL_SCENES = {
+    "overtaking": lambda: overtaking(ahead=2, oncoming=2),
+    "taking turns": alternating,
+}
 SMALL = (Family("3 states", 3, 2, 0.9), Family("3 states, 5 steps", 3, 2, 1.0, horizon=5))
 
 
@@ -30,7 +34,7 @@ SMALL = (Family("3 states", 3, 2, 0.9), Family("3 states, 5 steps", 3, 2, 1.0, h
 def survey() -> LimitSurvey:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limit_survey, "FAMILIES", SMALL)
-        patch.setattr(limit_survey, "two_way", lambda: overtaking(ahead=2, oncoming=2))
+        patch.setattr(limit_survey, "SCENES", SMALL_SCENES)
         return run_limit_survey(4)
 
 
@@ -47,7 +51,7 @@ def test_the_figures_by_hand() -> None:
 
 
 def test_limits_lie_between_a_filter_and_the_best_in_expectation(survey: LimitSurvey) -> None:
-    rows = [*survey.two_way.figures, *survey.two_way_figures]
+    rows = [f for scene in survey.scenes for f in scene.figures]
     for family in survey.families:
         rows += [*family.example.figures, *(f for row in family.figures for f in row)]
     for f in rows:
@@ -59,10 +63,10 @@ def test_limits_lie_between_a_filter_and_the_best_in_expectation(survey: LimitSu
 
 
 def test_a_survey_has_every_limit(survey: LimitSurvey) -> None:
-    buckets = [p.bucket for p in survey.two_way.limits]
+    buckets = [p.bucket for p in survey.scenes[0].limits]
     assert buckets == [TokenBucket(rate, burst) for burst in BURSTS for rate in RATES]
-    assert [f.switch_rate for f in survey.two_way_figures] == [
-        p.switch_rate for p in survey.two_way.limits[len(RATES) : 2 * len(RATES)]
+    assert [f.switch_rate for f in survey.scenes[0].at_burst()] == [
+        p.switch_rate for p in survey.scenes[0].limits[len(RATES) : 2 * len(RATES)]
     ]
     assert [len(r.figures) for r in survey.families] == [len(RATES)] * 2
     for r in survey.families:
@@ -75,8 +79,8 @@ def test_a_survey_has_every_limit(survey: LimitSurvey) -> None:
 def test_a_limit_and_a_price_together_keep_the_limit_and_lie_under_prices_alone(
     survey: LimitSurvey,
 ) -> None:
-    curve, alone = survey.two_way_priced, survey.two_way.curve
-    limit = solve_limit(survey.two_way.mdp, TokenBucket(0, 4))
+    curve, alone = survey.priced, survey.scenes[0].curve
+    limit = solve_limit(survey.scenes[0].mdp, TokenBucket(0, 4))
     assert curve.vertices[0].return_ == pytest.approx(alone.vertices[0].return_)
     assert curve.vertices[-1].return_ == pytest.approx(limit.return_)
     assert curve.vertices[-1].switch_rate <= limit.switch_rate + 1e-9
@@ -129,10 +133,10 @@ def test_the_table_fits_in_80_columns_and_the_picture_is_drawn(
 
 def test_progress_names_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limit_survey, "FAMILIES", SMALL[:1])
-    monkeypatch.setattr(limit_survey, "two_way", alternating)
+    monkeypatch.setattr(limit_survey, "SCENES", {"taking turns": alternating})
     calls: list[tuple[int, int, str]] = []
     run_limit_survey(2, progress=lambda *call: calls.append(call))
-    assert calls == [(0, 2, "3 states"), (1, 2, "Two-Way"), (2, 2, "")]
+    assert calls == [(0, 2, "3 states"), (1, 2, "taking turns"), (2, 2, "")]
 
 
 def test_one_garnet_is_refused() -> None:

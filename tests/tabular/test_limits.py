@@ -71,6 +71,26 @@ def test_no_policy_of_all_deterministic_ones_returns_more(case: Case) -> None:
         assert solve_limit(case.mdp, bucket).return_ == pytest.approx(best, abs=1e-10)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_with_a_long_horizon_value_iteration_agrees(seed: int) -> None:
+    mdp = garnet(seed, states=5, actions=3, gamma=0.99)
+    for bucket in (TokenBucket("1/5", 1), TokenBucket("1/3", 2)):
+        every = TokenMDP(mdp, bucket.rate, bucket.burst)
+        best = every.value_iteration(2_500)  # 0.99**2500 is about 1e-11
+        assert solve_limit(mdp, bucket).return_ == pytest.approx(best, rel=1e-9)
+
+
+def test_a_reward_at_the_end_of_a_long_way_is_seen() -> None:
+    """Action 1 goes on and earns 1 at the end of 40 states; action 0 stays and earns 0.01."""
+    n, g = 40, 0.99
+    P = np.zeros((n, 2, n))
+    P[:, 0] = np.eye(n)
+    P[np.arange(n), 1, np.minimum(np.arange(n) + 1, n - 1)] = 1
+    R = np.stack([np.full(n, 0.01), np.arange(n) == n - 1], axis=1)
+    mdp = MDP(P, R, g, rho=np.eye(n)[0])
+    assert solve_limit(mdp, TokenBucket("1/5", 1)).return_ == pytest.approx(g ** (n - 1) / (1 - g))
+
+
 @over_cases(5, states=2, actions=2, gammas=(0.5, 0.9))
 def test_with_a_price_too_no_deterministic_policy_is_better(case: Case) -> None:
     bucket = LIMITS[1]

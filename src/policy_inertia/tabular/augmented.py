@@ -16,6 +16,7 @@ from policy_inertia.tabular.token_bucket import TokenBucket
 
 _TIE = 1e-11  # a gain below this share of the largest value is a tie
 _SWEEPS = 15  # of value iteration before policy iteration starts
+_ROUNDS = 1_000  # of policy iteration at most; it needs about five
 
 
 class AugmentedMDP:
@@ -110,14 +111,15 @@ class AugmentedMDP:
         action, v = self._greedy(self.rewards, np.zeros(self.shape), charge)
         for _ in range(_SWEEPS):
             action, v = self._greedy(self.rewards, v, charge)
-        while True:
+        for _ in range(_ROUNDS):
             counted = self.reward(action) - charge * self.switches(action)
             v = self._values(action, counted[..., None], np.ones(self.shape))[..., 0]
             better, best = self._greedy(self.rewards, v, charge)
             gains = best > v + _TIE * abs(v).max()
             if not gains.any():
-                return better
+                return better  # as good as `action`, and repeats a_prev in a tie
             action = np.where(gains, better, action)
+        return action
 
     def _induction(self, charge: float) -> np.ndarray:
         v = np.zeros(self.shape)

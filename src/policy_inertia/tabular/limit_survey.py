@@ -75,6 +75,11 @@ class Comparison:
     limits: list[LimitedPolicy]
     figures: list[Figures]
 
+    def at_burst(self) -> list[Figures]:
+        """The figures of the limits with `BURST`, one for each of `RATES`."""
+        rows = zip(self.limits, self.figures, strict=True)
+        return [figures for limit, figures in rows if limit.bucket.burst == BURST]
+
     def share(self, return_: float) -> float:
         """A return as a share of what switching can gain."""
         first, top = self.curve.vertices[0].return_, self.curve.vertices[-1].return_
@@ -132,6 +137,12 @@ FAMILIES = (
 )
 
 
+SCENES: dict[str, Callable[[], MDP]] = {
+    "Two-Way, simple": lambda: two_way(scenario="simple"),
+    "Two-Way, dense": two_way,
+}
+
+
 class Interval(NamedTuple):
     """A mean with half the width of its 95% interval (Student's)."""
 
@@ -163,18 +174,13 @@ class FamilyResult:
 
 @dataclass(frozen=True)
 class LimitSurvey:
-    """Limits against prices on Two-Way's MDP and on families of Garnets."""
+    """Limits against prices on Two-Way's scenes and on families of Garnets."""
 
-    two_way: Comparison
-    two_way_priced: Curve[LimitedPolicy]
-    """Prices on Two-Way inside `COUNT`: a hard limit for each episode, and a price."""
+    scenes: list[Comparison]
+    """Two-Way's scenes, with all `BURSTS`."""
+    priced: Curve[LimitedPolicy]
+    """Prices on the first scene inside `COUNT`: a hard limit for each episode, and a price."""
     families: list[FamilyResult]
-
-    @property
-    def two_way_figures(self) -> list[Figures]:
-        """The figures of Two-Way at `BURST`, for each of `RATES`."""
-        rows = zip(self.two_way.limits, self.two_way.figures, strict=True)
-        return [figures for limit, figures in rows if limit.bucket.burst == BURST]
 
 
 def compare_family(family: Family, mdps: int, seed: int = 0) -> FamilyResult:
@@ -207,7 +213,7 @@ def run_limit_survey(
     seed: int = 0,
     progress: Callable[[int, int, str], None] = lambda done, total, current: None,
 ) -> LimitSurvey:
-    """Compare limits with prices on Two-Way's MDP and on every family of `FAMILIES`.
+    """Compare limits with prices on Two-Way's `SCENES` and on every family of `FAMILIES`.
 
     Args:
         garnets: Random MDPs of each family.
@@ -223,14 +229,17 @@ def run_limit_survey(
     """
     if garnets < 2:
         raise InputError(f"garnets is {garnets}: it must be at least 2, for an interval")
-    total = len(FAMILIES) + 1
+    total = len(FAMILIES) + len(SCENES)
     results: list[FamilyResult] = []
     for family in FAMILIES:
         progress(len(results), total, family.name)
         results.append(compare_family(family, garnets, seed))
-    progress(len(results), total, "Two-Way")
-    scene = compare_limits(two_way(), BURSTS)
-    assert scene
-    priced = price_curve(scene.mdp, COUNT, tolerance=1e-7)
+    scenes: list[Comparison] = []
+    for name, make in SCENES.items():
+        progress(len(results) + len(scenes), total, name)
+        scene = compare_limits(replace(make(), name=name), BURSTS)
+        assert scene
+        scenes.append(scene)
+    priced = price_curve(scenes[0].mdp, COUNT, tolerance=1e-7)
     progress(total, total, "")
-    return LimitSurvey(scene, priced, results)
+    return LimitSurvey(scenes, priced, results)

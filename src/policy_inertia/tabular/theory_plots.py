@@ -57,30 +57,32 @@ def draw_tradeoff(examples: Sequence[ExampleResult], path: Path) -> None:
 
 def draw_limits(survey: LimitSurvey, path: Path) -> None:
     """Draw limits against prices: the curves of one MDP above, the gaps of many below."""
-    examples = [survey.two_way, *(r.example for r in survey.families)]
-    fig, axes = _panels(len(examples), rows=2)
-    for axis, example in zip(axes[0], examples, strict=True):
+    examples = [*survey.scenes, *(r.example for r in survey.families)]
+    fig, (upper, lower) = _panels(len(examples), rows=2, width=2.6)
+    for axis, example in zip(upper, examples, strict=True):
         _draw_curves(axis, example)
-    x, y = _axes(survey.two_way_priced)
     label = f"prices, mixed, at most {COUNT.burst} switches"
-    axes[0, 0].plot(x, y, color=COLOURS[3], lw=1, ls="--", label=label)
-    axes[0, 0].set_ylabel("return, one MDP")
-    axes[0, 0].legend(frameon=False, fontsize=8)
-    rows = survey.two_way_figures
+    upper[0].plot(*_axes(survey.priced), color=COLOURS[3], lw=1, ls="--", label=label)
+    upper[0].set_ylabel("return, one MDP")
+    upper[0].legend(frameon=False, fontsize=7)
+    scenes, families = lower[: len(survey.scenes)], lower[len(survey.scenes) :]
     for name, label, colour, marker in _GAPS:
-        x, y = [f.switch_rate for f in rows], [getattr(f, name) for f in rows]
-        axes[1, 0].plot(x, y, color=colour, marker=marker, ms=4, label=label)
-        for axis, result in zip(axes[1, 1:], survey.families, strict=True):
-            x = [result.interval(k, "switch_rate").mean for k in range(len(RATES))]
+        style = {"color": colour, "marker": marker, "ms": 4, "label": label}
+        for axis, scene in zip(scenes, survey.scenes, strict=True):
+            figures = scene.at_burst()
+            x, y = [f.switch_rate for f in figures], [getattr(f, name) for f in figures]
+            axis.plot(x, y, **style)
+        for axis, result in zip(families, survey.families, strict=True):
+            xs = [result.interval(k, "switch_rate").mean for k in range(len(RATES))]
             gaps = [result.interval(k, name) for k in range(len(RATES))]
             means, halves = zip(*gaps, strict=True)
-            axis.errorbar(x, means, halves, color=colour, marker=marker, ms=4, capsize=2)
-    for axis, result in zip(axes[1, 1:], survey.families, strict=True):
+            axis.errorbar(xs, means, halves, capsize=2, **style)
+    for axis, result in zip(families, survey.families, strict=True):
         axis.set_title(f"mean of {len(result.figures[0])} MDPs", fontsize=9)
-    for axis in axes[1]:
+    for axis in lower:
         axis.set(xlabel="switch rate", ylim=(0, None))
-    axes[1, 0].set_ylabel(f"below the mixture (burst {BURST}),\nshare of what switching gains")
-    axes[1, 0].legend(frameon=False, fontsize=8)
+    lower[0].set_ylabel(f"below the mixture (burst {BURST}),\nshare of what switching gains")
+    lower[0].legend(frameon=False, fontsize=7)
     _save(fig, path, "Hard limits on switching against prices of switching")
 
 
@@ -114,8 +116,8 @@ def _axes(curve: Curve[P]) -> tuple[list[float], list[float]]:
     return [v.switch_rate for v in curve.vertices], [v.return_ for v in curve.vertices]
 
 
-def _panels(n: int, rows: int = 1) -> tuple[Figure, Any]:
-    fig = Figure(figsize=(3 * n, 3.2 * rows), layout="constrained")
+def _panels(n: int, rows: int = 1, width: float = 3) -> tuple[Figure, Any]:
+    fig = Figure(figsize=(width * n, 3.2 * rows), layout="constrained")
     axes = fig.subplots(rows, n, squeeze=False)
     for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)

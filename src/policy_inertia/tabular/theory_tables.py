@@ -74,11 +74,11 @@ def examples_table(examples: Sequence[ExampleResult]) -> Table:
 
 def limit_tables(survey: LimitSurvey) -> list[RenderableType]:
     """Limits against prices, ready to print."""
-    scene, priced = survey.two_way, survey.two_way_priced
-    counts = [f"{scene.mdp.name} {len(scene.curve.vertices)}"]
+    scene = survey.scenes[0]
+    counts = [f"{s.mdp.name}: {len(s.curve.vertices)}" for s in survey.scenes]
     counts += [f"{r.family.name}: {np.median(r.vertices):.0f}" for r in survey.families]
     together = [
-        f"{scene.share(priced.best_return(xi)):.2f} at xi {xi} (without the limit "
+        f"{scene.share(survey.priced.best_return(xi)):.2f} at xi {xi} (without the limit "
         f"{scene.share(scene.curve.best_return(xi)):.2f})"
         for xi in (0.02, 0.05, 0.1)
     ]
@@ -106,17 +106,19 @@ def limits_table(survey: LimitSurvey) -> Table:
     table.padding = (0, 1, 0, 0)
     for name in ("rate", "xi", "mixed", "price", "limit", "lead", "filter", "breaks"):
         table.add_column(name, justify="left" if name == "rate" else "right", no_wrap=True)
-    table.add_row(survey.two_way.mdp.name)
-    for rate, f in zip(RATES, survey.two_way_figures, strict=True):
-        table.add_row(f"  {rate}", *_limit_cells(f, f"{f.lead:+.2f}       "))
-    for result in survey.families:
+    for scene in survey.scenes:
+        table.add_row(scene.mdp.name)
+        for rate, f in zip(RATES, scene.at_burst(), strict=True):
+            table.add_row(f"  {rate}", *_limit_cells(f, f"{f.lead:+.2f}       "))
         table.add_row()
+    for result in survey.families:
         table.add_row(f"{result.family.name} ({len(result.figures[0])})")
         for k, rate in enumerate(RATES):
             means = Figures._make(result.interval(k, name).mean for name in Figures._fields)
             lead = result.interval(k, "lead")
             cells = _limit_cells(means, f"{lead.mean:+.2f} ± {lead.half:.2f}")
             table.add_row(f"  {rate}", *cells)
+        table.add_row()
     return table
 
 

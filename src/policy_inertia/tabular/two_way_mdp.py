@@ -42,9 +42,14 @@ def state_index(observations: np.ndarray) -> np.ndarray:
 
 
 def two_way(
-    steps: int = 2_000, envs: int = 100, seed: int = 0, gamma: float = 0.95, stick: float = 0.7
+    steps: int = 2_000,
+    envs: int = 100,
+    seed: int = 0,
+    gamma: float = 0.95,
+    stick: float = 0.7,
+    scenario: str = "dense",
 ) -> MDP:
-    """Estimate the MDP of Two-Way (its dense scenario) from sticky random actions.
+    """Estimate the MDP of Two-Way from sticky random actions.
 
     A crash ends an episode of the MDP; the task's time limit does not.
 
@@ -54,6 +59,7 @@ def two_way(
         seed: Seed of the envs and of the actions.
         gamma: Discount factor of the MDP.
         stick: Probability of keeping the previous action.
+        scenario: Scenario of the task.
 
     Returns:
         The MDP over the bins that were visited. An action that was never tried in a state is
@@ -61,7 +67,7 @@ def two_way(
     """
     if steps < 1:
         raise InputError(f"steps is {steps}: it must be at least 1")
-    config = {"scenario": "dense", "observation": {"normalize": False, "absolute": False}}
+    config = {"scenario": scenario, "observation": {"normalize": False, "absolute": False}}
     env = TrafficVectorEnv(envs, "TwoWay", config)
     rng = np.random.default_rng(seed)
     S, A = int(np.prod(BINS)), int(env.single_action_space.n)  # type: ignore[attr-defined]
