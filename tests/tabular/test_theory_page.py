@@ -75,9 +75,10 @@ def test_theorem_32_fails_as_often_as_the_page_says(name: str) -> None:
         objective += smallest_objective_change(steps) < -TOLERANCE
     assert failures(f"Theorem 3.2, {name}: every Q") == some_q
     assert failures(f"  objective, {name}") == objective
-    assert re.search(rf":\*?\*? ?[^:]*?{some_q} and {objective}\.", PAGE)
+    assert f"{some_q} and {objective}." in PAGE
 
 
+@pytest.mark.slow
 def test_the_rule_and_nested_iteration_reach_the_best_return_as_often_as_the_page_says() -> None:
     inner, outer = HALVES["cooler outer"]
     margin = rule_near_best(0.0)
@@ -87,12 +88,13 @@ def test_the_rule_and_nested_iteration_reach_the_best_return_as_often_as_the_pag
         last = nested_policy_iteration(case.mdp, inner, outer, case.core, case.mu)[-1]
         best = LinearProgram(case.mdp, last.core).solve().return_
         nested.append(best - expected_return(case.mdp, mixed_policy(last.core, last.mu)))
-    for gap, words in ((1e-3, "within\n   0.001"), (1e-4, "within 0.0001")):
-        counts = [sum(loss <= gap for loss in losses) for losses in (rule, nested)]
-        assert (
-            f"{words} of the best return in {counts[0]}" in PAGE
-            or f"{counts[0]} and {counts[1]}" in PAGE
-        )
+    words = re.sub(r"\s+", " ", PAGE)
+    near, nearer = ([sum(x <= gap for x in xs) for xs in (rule, nested)] for gap in (1e-3, 1e-4))
+    assert f"0.001 of the best return in {near[0]}; nested" in words
+    assert (
+        f"around its own core in {near[1]}. Within 0.0001 it is {nearer[0]} and {nearer[1]}."
+        in words
+    )
 
 
 def test_the_figures_of_the_smallest_garnets_are_those_of_the_page() -> None:
@@ -105,7 +107,9 @@ def test_the_figures_of_the_smallest_garnets_are_those_of_the_page() -> None:
         assert row == pytest.approx(expected, abs=0.006)
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize(
+    "name", ["Two-Way, simple", pytest.param("Two-Way, dense", marks=pytest.mark.slow)]
+)
 def test_the_figures_of_two_way_are_those_of_the_page(name: str) -> None:
     comparison = compare_limits(SCENES[name]())
     assert comparison

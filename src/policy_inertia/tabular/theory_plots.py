@@ -64,7 +64,6 @@ def draw_limits(survey: LimitSurvey, path: Path) -> None:
     label = f"prices, mixed, at most {COUNT.burst} switches"
     upper[0].plot(*_axes(survey.priced), color=COLOURS[3], lw=1, ls="--", label=label)
     upper[0].set_ylabel("return, one MDP")
-    upper[0].legend(frameon=False, fontsize=7)
     scenes, families = lower[: len(survey.scenes)], lower[len(survey.scenes) :]
     for name, label, colour, marker in _GAPS:
         style = {"color": colour, "marker": marker, "ms": 4, "label": label}
@@ -82,8 +81,9 @@ def draw_limits(survey: LimitSurvey, path: Path) -> None:
     for axis in lower:
         axis.set(xlabel="switch rate", ylim=(0, None))
     lower[0].set_ylabel(f"below the mixture (burst {BURST}),\nshare of what switching gains")
-    lower[0].legend(frameon=False, fontsize=7)
-    _save(fig, path, "Hard limits on switching against prices of switching")
+    handles = [h for axis in (upper[0], lower[0]) for h in axis.get_legend_handles_labels()[0]]
+    fig.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    _save(fig, path, "Hard limits on switching against prices of switching", dpi=90)
 
 
 _GAPS = (
@@ -125,8 +125,8 @@ def _panels(n: int, rows: int = 1, width: float = 3) -> tuple[Figure, Any]:
     return fig, axes
 
 
-def _save(fig: Figure, path: Path, title: str) -> None:
+def _save(fig: Figure, path: Path, title: str, dpi: int = 110) -> None:
     fig.suptitle(title, fontsize=10)
     data = io.BytesIO()
-    fig.savefig(data, format=path.suffix.removeprefix("."), dpi=110)
+    fig.savefig(data, format=path.suffix.removeprefix("."), dpi=dpi)
     write_file(path, data.getvalue())
