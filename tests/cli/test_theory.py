@@ -49,3 +49,10 @@ def test_limits_are_compared_with_prices(
     assert re.search(r"taking turns +\n +0 +0\.375 ", text)
     assert "taking turns: 2; 3 states: " in (tmp_path / "checks.txt").read_text()
     assert {p.name for p in tmp_path.iterdir()} == {"checks.txt", "limits.png"}
+
+
+def test_one_garnet_is_refused_before_anything_is_computed(run: Run, tmp_path: Path) -> None:
+    code, _, error = run("theory", "--garnets", 1, "--out", tmp_path / "theory")
+    assert code != 0
+    assert "garnets is 1: it must be at least 2" in error
+    assert not (tmp_path / "theory").exists()

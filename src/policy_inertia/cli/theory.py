@@ -51,6 +51,7 @@ class Theory(Command):
 
     def run(self) -> None:
         from policy_inertia.tabular import EXAMPLES, run_limit_survey, run_survey
+        from policy_inertia.tabular.limit_survey import check_garnets
         from policy_inertia.tabular.theory_plots import draw_improvement, draw_limits, draw_tradeoff
         from policy_inertia.tabular.theory_tables import limit_tables, survey_tables, timing_table
         from policy_inertia.tabular.timing import time_by_size
@@ -58,6 +59,8 @@ class Theory(Command):
         if self.growth:
             out.print(timing_table(time_by_size()))
             return
+        if self.garnets:
+            check_garnets(self.garnets)
         make_folder(self.out)
         examples = tuple(EXAMPLES) if self.examples is None else self.examples
         settings = (self.mdps, self.states, self.actions, self.gamma, self.seed, examples)

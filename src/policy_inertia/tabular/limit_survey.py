@@ -208,6 +208,12 @@ def compare_family(family: Family, mdps: int, seed: int = 0) -> FamilyResult:
     return FamilyResult(family, mdps, example, vertices, figures)
 
 
+def check_garnets(garnets: int) -> None:
+    """Refuse fewer than two Garnets, which have no interval."""
+    if garnets < 2:
+        raise InputError(f"garnets is {garnets}: it must be at least 2, for an interval")
+
+
 def run_limit_survey(
     garnets: int = 20,
     seed: int = 0,
@@ -227,8 +233,7 @@ def run_limit_survey(
     Raises:
         InputError: There are fewer than two Garnets, so there is no interval.
     """
-    if garnets < 2:
-        raise InputError(f"garnets is {garnets}: it must be at least 2, for an interval")
+    check_garnets(garnets)
     total = len(FAMILIES) + len(SCENES)
     results: list[FamilyResult] = []
     for family in FAMILIES:
