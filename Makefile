@@ -18,7 +18,7 @@ test-slow: $(VENV)/.test  ## hours of training: do the methods learn their tasks
 	$(BIN)/python -m pytest -s -m slow
 
 test-fuzz: $(VENV)/.test  ## an hour of damaged files: each is read, or refused in one sentence
-	$(BIN)/python -m pytest -n 2 -m slow tests/test_fuzz.py tests/test_fuzz_foreign.py
+	$(BIN)/python -m pytest -n 2 -m slow tests/test_fuzz.py tests/test_fuzz_foreign.py tests/envs/test_fuzz_configs.py
 
 test-bounds: $(VENV)/.test  ## the Highway simulator with every index checked (it has its own cache)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.pytest_cache/numba-bounds \

@@ -2,7 +2,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from policy_inertia.errors import LONGEST, InputError, nearest, refuse_huber, refuse_outside
+from policy_inertia.errors import (
+    LONGEST,
+    InputError,
+    nearest,
+    refuse_huber,
+    refuse_outside,
+    shown,
+    visible,
+)
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_or_all() -> None:
@@ -39,3 +47,16 @@ def test_a_huber_threshold_of_0_is_refused() -> None:
 def test_a_message_is_one_line_of_bounded_length() -> None:
     assert str(InputError("a  b\n c")) == "a  b c"
     assert len(str(InputError("x" * 10_000))) == LONGEST + 3
+
+
+def test_any_value_can_be_shown() -> None:
+    assert shown("a\nb") == r"'a\nb'"
+    assert shown([10**5_000]) == "a very large list"
+    assert len(shown("x" * 10_000)) == 80
+    assert nearest(10**5_000, ["dqn"]) == ": choose one of dqn"
+
+
+def test_what_cannot_be_seen_is_shown_as_codes() -> None:
+    assert visible("a\x1b[2J\r\u202e\udcff") == r"a\x1b[2J\r\u202e\udcff"
+    for text in ("return 17.2 ± 0.5", "naïve\tλ\n次", "π → 👩\u200d🔬"):
+        assert visible(text) == text

@@ -1,8 +1,9 @@
-"""The error that users see, and helpers for its messages."""
+"""The errors that users see, and how values and names are shown to them."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 LONGEST = 1_000
@@ -31,6 +32,18 @@ class TrustError(InputError):
     def __init__(self, refusal: str, remedy: str = "") -> None:
         super().__init__(f"{refusal}: {remedy}" if remedy else refusal)
         self.refusal = refusal
+
+
+# Control characters would steer a terminal, marks of direction would reorder a line, and lone
+# surrogates (bytes of a path that are no UTF-8) cannot be printed or drawn at all.
+INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """Return a text with what cannot be seen or printed as escape codes, such as \\x1b."""
+    return INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def shown(value: object) -> str:

@@ -63,11 +63,6 @@ def test_control_characters_are_shown_as_codes(screen: io.StringIO) -> None:
     assert not re.search("[\x07\r\x9b\u202e]", text)
 
 
-def test_ordinary_text_is_not_changed() -> None:
-    for text in ("return 17.2 ± 0.5", "naïve\tλ\n次", "π → 👩\u200d🔬"):
-        assert view.visible(text) == text
-
-
 def test_only_two_files_of_the_command_line_know_how_to_print() -> None:
     """Everything else prints through them, so that no text is read as markup."""
     folder = Path(policy_inertia.cli.__file__).parent

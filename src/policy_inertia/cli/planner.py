@@ -11,7 +11,7 @@ from tyro.conf import DisallowNone, Positional
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import EnvKwargs, Quiet, Seed, assignments, default_is
 from policy_inertia.cli.progress import counting
-from policy_inertia.cli.view import out, show_figures
+from policy_inertia.cli.view import say, show_figures
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,10 @@ class Planner(Command):
             )
         show_figures(f"{env}: a planner that knows the future", edge.figures(self.budgets))
         settled = sum(p.settled for p in edge.plans)
-        out.print(
+        say(
             f"An estimate from below. Beams stopped rising in {settled} of {len(edge.plans)} "
-            f"episodes, at a width of up to {max(p.width for p in edge.plans):,}.",
-            soft_wrap=True,
+            f"episodes, at a width of up to {max(p.width for p in edge.plans):,}."
         )
         if self.out is not None:
             save_edge(edge, self.out, self.budgets)
-            out.print(f"Figures and episodes: {self.out}", soft_wrap=True)
+            say(f"Figures and episodes: {self.out}")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import BarColumn, Progress, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from policy_inertia.cli.view import out, say, visible
+from policy_inertia.cli.view import out, say
+from policy_inertia.errors import visible
 
 if TYPE_CHECKING:
     from policy_inertia.study.plan import Run

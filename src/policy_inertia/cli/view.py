@@ -7,7 +7,6 @@ text is shown as it is. Styles are arguments.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +15,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from policy_inertia.errors import visible
+
 if TYPE_CHECKING:
     from policy_inertia.metrics.calibration_table import Calibration
-
-# Control characters would steer the terminal, marks of direction would reorder a line, and lone
-# surrogates (bytes of a path that are no UTF-8) cannot be printed at all.
-INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-
-
-def visible(text: str) -> str:
-    """Return a text with what cannot be seen or printed as escape codes, such as \\x1b."""
-    return INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 class PlainConsole(Console):

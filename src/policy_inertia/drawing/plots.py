@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from policy_inertia.drawing.palette import INK, text_colour
+from policy_inertia.errors import visible
 from policy_inertia.files import write_file
 
 LONGEST = 24  # letters of a label
@@ -90,14 +92,16 @@ def render(
         **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), INK),
         **dict.fromkeys(("xtick.color", "ytick.color"), INK),
     }
-    with mpl.rc_context(style):
+    with mpl.rc_context(style), warnings.catch_warnings():
+        # a name in a script that the font lacks: an SVG's reader may have it
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure = Figure(figsize=(5 * len(panels), 3.8), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for axis, panel in zip(axes, panels, strict=True):
             _draw(axis, panel)
         if title:
-            figure.suptitle(title, fontsize=10, parse_math=False)
+            figure.suptitle(visible(title), fontsize=10, parse_math=False)
         layout: Any = figure.get_layout_engine()
         layout.execute(figure)
         figure.set_layout_engine("none")  # once is enough; it is the slowest part
@@ -149,6 +153,7 @@ def _draw_point(axis: Any, p: Point) -> None:
 
 def _short(name: str) -> str:
     """Cut a name, so that it leaves room for the picture."""
+    name = visible(name)
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 

@@ -58,6 +58,33 @@ def small(**changes: Any) -> Results:
     return results(experiments=[experiment(*lines)], **changes)
 
 
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("\ud800", r"\ud800"),
+        ("a\0b", r"a\x00b"),
+        ("\x1b[31m", r"\x1b[31m"),
+        ("$\\bad{", "$\\bad{"),
+        ("%s {0}", "%s {0}"),
+        ("次", "次"),
+        ("x" * 3_000, "x" * 3_000),
+    ],
+)
+def test_names_that_cannot_be_printed_are_shown_as_codes(
+    name: str, seen: str, tmp_path: Path
+) -> None:
+    """Nothing is raised after the work is done, whatever a study calls its parts."""
+    lines = [dataclasses.replace(line(label), task=name) for label in ("SAC", "DQN")]
+    lines[0] = dataclasses.replace(lines[0], label=name)
+    hostile = dataclasses.replace(experiment(*lines), name=name, title=name, about=name)
+    words: dict[str, Any] = {"title": name, "about": name, "command": name}
+    everything = results(experiments=[hostile], versions={name: name}, **words)
+    everything = dataclasses.replace(everything, failed=[(name, name)])
+    path = report.write(everything, tmp_path / "r.html", False)
+    assert Page(path.read_text()).texts.count(seen) > 5
+    assert name in json.loads((tmp_path / "summary.json").read_text())["title"]
+
+
 def test_a_report_of_real_runs_has_all_its_parts(written: Path, two_methods: Results) -> None:
     text = written.read_text()
     page = Page(text)

@@ -126,7 +126,7 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
     for r in records:
         cells = [*(getattr(r, name) for name in COLUMNS), *(r.figures.get(name) for name in names)]
         writer.writerow(f"{c:.6g}" if isinstance(c, float) else c for c in cells)
-    write_file(path, text.getvalue().encode())
+    write_file(path, text.getvalue().encode(errors="backslashreplace"))
 
 
 def read_records(path: Path) -> list[Record]:

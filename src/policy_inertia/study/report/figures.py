@@ -213,7 +213,8 @@ def _interval(e: Estimate) -> tuple[float, float] | None:
 
 
 def _file_name(experiment: ExperimentResults, task: str, kind: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", f"{experiment.name} {task} {kind}".lower()).strip("-")
+    name = f"{experiment.name[:80]} {task[:80]} {kind}"  # a file's name has a limit
+    return re.sub(r"[\W_]+", "-", name.lower()).strip("-")
 
 
 def _interval_name(statistic: Statistic) -> str:

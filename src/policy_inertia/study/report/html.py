@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
+from policy_inertia.errors import visible
+
 VOID = {"meta", "img", "br", "input"}
 
 
@@ -28,7 +30,7 @@ def tag(name: str, /, *children: Any, **attributes: Any) -> Html:
         if value is None or value is False:
             continue
         key = key.rstrip("_").replace("_", "-")
-        parts.append(key if value is True else f'{key}="{escape(str(value))}"')
+        parts.append(key if value is True else f'{key}="{escape(visible(str(value)))}"')
     start = f"<{' '.join(parts)}>"
     return Html(start if name in VOID else f"{start}{join(*children)}</{name}>")
 
@@ -42,7 +44,7 @@ def join(*children: Any) -> Html:
         elif isinstance(child, Iterable) and not isinstance(child, str):
             texts.append(join(*child))
         else:
-            texts.append(escape(str(child)))
+            texts.append(escape(visible(str(child))))
     return Html("".join(texts))
 
 

@@ -71,7 +71,9 @@ def write(
     page = _page(results, sections).encode()
     figures.write(results, path.parent / "figures", rows, statistic)
     write_json(path.with_name("summary.json"), summary.to_json(results, rows, statistic))
-    write_file(path.with_name("summary.csv"), summary.to_csv(rows).encode())
+    write_file(
+        path.with_name("summary.csv"), summary.to_csv(rows).encode(errors="backslashreplace")
+    )
     write_file(path, page)
     return path
 
