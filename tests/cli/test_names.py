@@ -17,7 +17,7 @@ NAME = "x[/b] [lr=1] [bold]y :smile: \\[z]"
     [
         "train dqn CartPole-v1 --quiet --out {name}",
         "evaluate {name}",
-        "record {run} --limit 2 --out {name}.gif",
+        "record {run} --steps 2 --out {name}.gif",
         "dial {run} --episodes 1 --out {name}.png",
         "export {run} --out {name}.onnx",
         "export {run} --card {name} --episodes 1",

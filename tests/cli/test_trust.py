@@ -68,7 +68,7 @@ def downloaded_study(tmp_path: Path, small_study: Path, canary: Canary) -> Path:
 WITH_POLICY = {
     "evaluate": ("--episodes", 1),
     "dial": ("--episodes", 1),
-    "record": ("--limit", 2),
+    "record": ("--steps", 2),
     "export": ("--episodes", 1, "--card"),
 }
 

@@ -18,7 +18,7 @@ def test_every_headline_measure_is_drawn_against_the_oscillation_ratio(tmp_path:
     draw_calibrations(tables, "both", tmp_path / "dial.svg")
     shown = labels(tmp_path / "dial.svg")
     assert shown.count("oscillation ratio") == 3
-    assert {"return", "termination rate", "price of a switch, or threshold (log10)"} <= set(shown)
+    assert {"return", "termination rate", "price, rate or threshold (log10)"} <= set(shown)
     assert shown.count("dial") == shown.count("filter") == 3
 
 

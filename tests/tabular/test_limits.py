@@ -25,8 +25,8 @@ from policy_inertia.tabular import (
     solve_limit,
     switch_rate,
 )
+from policy_inertia.tabular.exact_bucket import NO_LIMIT
 from policy_inertia.tabular.examples import alternating
-from policy_inertia.tabular.token_bucket import NO_LIMIT
 from policy_inertia.tabular.values import oscillation
 from tests.support.tabular_cases import TokenMDP, over_cases
 

@@ -3,6 +3,7 @@
 from policy_inertia.tabular.cases import Case, random_case
 from policy_inertia.tabular.checks import CHECKS, Check, CheckResult, median_bounds, run_checks
 from policy_inertia.tabular.curve import Curve
+from policy_inertia.tabular.exact_bucket import TokenBucket
 from policy_inertia.tabular.examples import EXAMPLES, chain, garnet, overtaking, windy_line
 from policy_inertia.tabular.intermediate_policy import (
     IntermediateImprovement,
@@ -27,7 +28,6 @@ from policy_inertia.tabular.limits import (
 from policy_inertia.tabular.mdp import MDP
 from policy_inertia.tabular.rules import Smoothed, smoothing_rule
 from policy_inertia.tabular.survey import Survey, run_survey
-from policy_inertia.tabular.token_bucket import TokenBucket
 from policy_inertia.tabular.tradeoff import Point, best_mu, tradeoff
 from policy_inertia.tabular.values import (
     core_as_mixed,

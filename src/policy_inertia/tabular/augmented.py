@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
+from policy_inertia.tabular.exact_bucket import TokenBucket
 from policy_inertia.tabular.mdp import MDP
-from policy_inertia.tabular.token_bucket import TokenBucket
 
 _TIE = 1e-11  # a gain below this share of the largest value is a tie
 _SWEEPS = 15  # of value iteration before policy iteration starts

@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 from policy_inertia.errors import InputError
 from policy_inertia.tabular.cases import random_case
 from policy_inertia.tabular.curve import Curve
+from policy_inertia.tabular.exact_bucket import TokenBucket
 from policy_inertia.tabular.limits import (
     LimitedPolicy,
     chance_of_break,
@@ -21,7 +22,6 @@ from policy_inertia.tabular.limits import (
     solve_limit,
 )
 from policy_inertia.tabular.mdp import MDP
-from policy_inertia.tabular.token_bucket import TokenBucket
 from policy_inertia.tabular.two_way_mdp import two_way
 
 RATES = tuple(map(Fraction, ("0", "1/10", "1/5", "1/3", "1/2")))

@@ -13,8 +13,8 @@ import numpy as np
 from policy_inertia.errors import InputError
 from policy_inertia.tabular.augmented import AugmentedMDP
 from policy_inertia.tabular.curve import Curve, find_curve
+from policy_inertia.tabular.exact_bucket import NO_LIMIT, TokenBucket
 from policy_inertia.tabular.mdp import MDP
-from policy_inertia.tabular.token_bucket import NO_LIMIT, TokenBucket
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pytest
 
 from policy_inertia.errors import InputError
 from policy_inertia.tabular import TokenBucket
-from policy_inertia.tabular.token_bucket import NO_LIMIT
+from policy_inertia.tabular.exact_bucket import NO_LIMIT
 
 LIMITS = [
     ("0", "1"),
