@@ -153,13 +153,17 @@ def test_gate_begins_as_its_core_or_with_what_its_critics_call_best() -> None:
 
 
 @pytest.mark.parametrize("kind", [GateConfig, DialConfig])
+@pytest.mark.parametrize("warmup", [0, 3, 1_000])
 def test_dial_at_price_zero_learns_what_the_unpriced_outer_half_learns(
-    kind: Any, monkeypatch: pytest.MonkeyPatch
+    kind: Any, warmup: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With every price drawn as 0 the dial's update is the one without prices."""
+    """With every price drawn as 0 the dial's update is the one without prices.
+
+    In a warm-up both evaluate the core, and then improve on it.
+    """
     monkeypatch.setattr(prices, "draw", lambda u, xp=jnp: xp.zeros_like(u))
-    free = kind(CORES[0], price=0.0, refund=0.3, **SMALL).build(SPEC)
-    dial = kind(CORES[0], refund=0.3, **SMALL).build(SPEC)
+    free = kind(CORES[0], price=0.0, refund=0.3, warmup=warmup, **SMALL).build(SPEC)
+    dial = kind(CORES[0], refund=0.3, warmup=warmup, **SMALL).build(SPEC)
     one = free.init(np.random.default_rng(1))
 
     def widened(layers):  # more inputs, whose weights must not matter

@@ -125,7 +125,7 @@ class RewardScale(NamedTuple):
 
 class PricedState(NamedTuple):
     critics: Critics
-    scale: RewardScale | None  # None where no price is charged
+    scale: RewardScale | None  # None where neither a price nor a warm-up needs it
 
 
 class DialSetting(NamedTuple):
@@ -168,7 +168,7 @@ class Priced:
 
     def init(self, rng: np.random.Generator) -> PricedState:
         critics = init_critics(rng, self.value, self.optimiser)
-        if self.config.price == 0:
+        if self.config.price == 0 and not self.config.warmup:
             return PricedState(critics, None)
         zero = jnp.float32(0)
         return PricedState(critics, RewardScale(zero, jnp.copy(zero), jnp.uint32(0)))
