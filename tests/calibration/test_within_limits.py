@@ -18,7 +18,7 @@ def test_every_limit_is_measured_on_the_episodes_of_a_calibration() -> None:
     for row in rows:
         seed = stream_seed(7, Stream.CALIBRATION)
         assert row.figures == evaluate(row.policy, probes.Both, 4, seed, True).summary()
-    assert len(set(LIMITS)) == 24
+    assert len(set(LIMITS)) == 30
 
 
 def test_thresholds_and_prices_are_tuned_inside_each_limit() -> None:

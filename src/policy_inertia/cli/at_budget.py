@@ -23,7 +23,9 @@ class AtBudget(Command):
     Prints Markdown tables of what every method returns, and how often it crashes, within the same
     budgets of oscillation, and of what it would return without a time limit. Cells are means and
     95% t-intervals over seeds. The best constant action is a rival too. The last tables show each
-    dial minus its best rival, and minus hysteresis on its own core, paired by seed.
+    dial minus its best rival, and minus hysteresis on its own core, paired by seed. With --ours,
+    the tables show one policy minus every other; what is bold stands after Holm's correction for
+    all cells.
     """
 
     name: ClassVar[str] = "at-budget"
@@ -35,12 +37,15 @@ class AtBudget(Command):
         None
     )
     """Where to store the records."""
+    ours: Annotated[DisallowNone[str | None], default_is("all tables")] = None
+    """Compare this policy, by its name in the tables, with every other one."""
     trust: Trust = False
 
     def run(self) -> None:
-        from policy_inertia.study.report.markdown import budget_page
+        from policy_inertia.study.report.markdown import budget_page, paired_page
 
-        say(budget_page(self._records()))
+        records = self._records()
+        say(budget_page(records) if self.ours is None else paired_page(records, self.ours))
 
     def _records(self) -> list[Record]:
         """Read the records, or collect and store them if a study's folder is given."""

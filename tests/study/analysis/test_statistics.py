@@ -11,6 +11,7 @@ from policy_inertia.study.analysis.statistics import (
     Statistic,
     curve,
     estimate,
+    holm,
     interquartile_mean,
     iqm,
     leaders,
@@ -73,7 +74,18 @@ def test_students_interval_is_scipys_and_counts_the_worst_seed() -> None:
     ours = mean_and_t_interval(values)
     low, high = stats.ttest_1samp(values, 0).confidence_interval()
     assert (ours.value, ours.low, ours.high) == pytest.approx((0.26, low, high))
+    assert ours.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
     assert mean_and_t_interval([2.0]).low is None
+    assert mean_and_t_interval([2.0]).p is None
+    assert mean_and_t_interval([2.0, 2.0]).p == 0
+    assert mean_and_t_interval([0.0, 0.0]).p == 1
+
+
+def test_holms_correction_worked_out_by_hand() -> None:
+    # ranks 0.01 * 4, 0.02 * 3, 0.03 * 2 (not below the one before), 0.9 * 1
+    assert holm([0.03, 0.9, 0.01, 0.02]) == pytest.approx([0.06, 0.9, 0.04, 0.06])
+    assert holm([0.7, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
 
 
 def test_the_interval_of_two_seeds_is_the_one_worked_out_by_hand() -> None:

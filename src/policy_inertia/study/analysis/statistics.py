@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 from policy_inertia.errors import InputError
 
@@ -30,6 +30,7 @@ class Estimate:
     high: float | None
     seeds: int  # in the smallest stratum
     confident: bool = True  # False if low and high are no confidence interval
+    p: float | None = None  # Student's two-sided p-value of "the mean is 0", where it was computed
 
     def above(self, other: Estimate) -> bool:
         """Return whether this interval lies above the other one and does not touch it."""
@@ -81,8 +82,21 @@ def mean_and_t_interval(values: Sequence[float] | np.ndarray, level: float = LEV
     value, n = float(array.mean()), len(array)
     if n < 2:
         return Estimate(value, None, None, n)
-    half = float(stdtrit(n - 1, (1 + level) / 2) * array.std(ddof=1) / np.sqrt(n))
-    return Estimate(value, value - half, value + half, n)
+    error = float(array.std(ddof=1) / np.sqrt(n))
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * error
+    certain = 1.0 if value == 0 else 0.0  # without any spread
+    p = float(2 * stdtr(n - 1, -abs(value) / error)) if error > 0 else certain
+    return Estimate(value, value - half, value + half, n, p=p)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values with Holm's correction: the chance of one false claim among them all."""
+    n = len(p_values)
+    adjusted, largest = [0.0] * n, 0.0
+    for rank, i in enumerate(sorted(range(n), key=lambda i: p_values[i])):
+        largest = max(largest, min(1.0, (n - rank) * p_values[i]))
+        adjusted[i] = largest
+    return adjusted
 
 
 def estimate(strata: Strata, statistic: Statistic = "iqm", seed: int = 0) -> Estimate:

@@ -18,11 +18,13 @@ from policy_inertia.study.analysis.at_budget import (
     core_comparisons,
     rival_comparisons,
 )
+from policy_inertia.study.analysis.paired import PairedDifference, paired_differences
 from policy_inertia.study.analysis.plug_in_records import PolicyEstimates
 from policy_inertia.study.analysis.statistics import Estimate
 
 RETURN_AND_CRASHES = {RETURN.name: ".1f", CRASHES.name: ".2f"}
 DISCOUNTED = {DISCOUNTED_RETURN: ".1f"}
+MEASURED = {OSCILLATION.name: ".3f"}
 
 
 def budget_page(records: Sequence[Record]) -> str:
@@ -32,6 +34,7 @@ def budget_page(records: Sequence[Record]) -> str:
     for actions in ACTIONS:
         tables += [
             budget_tables(rows, actions),
+            budget_tables(rows, actions, MEASURED),
             budget_tables(rows, actions, DISCOUNTED),
             rival_table(rival_comparisons(rows, actions)) + "\n",
             core_table(core_comparisons(rows, actions)) + "\n",
@@ -69,6 +72,33 @@ def _budget_cell(m: AtBudget, formats: dict[str, str]) -> str:
     parts = [_plus_minus(m.estimate(figure), style) for figure, style in formats.items()]
     few = f" ({len(m.records)} of {m.seeds})" if len(m.records) < m.seeds else ""
     return " / ".join(p for p in parts if p) + few
+
+
+def paired_page(records: Sequence[Record], ours: str) -> str:
+    """Return a table for each task of one policy minus every other: return, then crash rate."""
+    rows = at_budgets(records)
+    pages = []
+    for measure, style in ((RETURN, ".2f"), (CRASHES, ".3f")):
+        cells = paired_differences(rows, ours, measure.name)
+        if cells:
+            pages.append(paired_tables(cells, f"{measure.label} of '{ours}' minus", style))
+    return "\n".join(pages)
+
+
+def paired_tables(cells: Sequence[PairedDifference], title: str, style: str) -> str:
+    """Return a table for each task: rivals down, budgets across; what is resolved is bold."""
+    budgets = sorted({c.budget for c in cells})
+    lines = []
+    for task in dict.fromkeys(c.task for c in cells):
+        here = {(c.rival, c.budget): c for c in cells if c.task == task}
+        lines += [f"**{task}**, greedy actions, paired by seed", ""]
+        lines += _head(title, *(f"ξ ≤ {b:g}" for b in budgets))
+        for rival in dict.fromkeys(name for name, _ in here):
+            shown = (here.get((rival, b)) for b in budgets)
+            texts = ("" if c is None else _interval(c.estimate, style, c.resolved) for c in shown)
+            lines.append(_row(rival, *texts))
+        lines.append("")
+    return "\n".join(lines)
 
 
 def rival_table(comparisons: Sequence[RivalComparison]) -> str:
@@ -153,7 +183,11 @@ def _plus_minus(e: Estimate | None, style: str) -> str:
 
 def _signed(e: Estimate | None, style: str) -> str:
     """Format a difference with its interval; bold if the interval leaves 0 out."""
-    if e is None or e.low is None or e.high is None:
-        return "" if e is None else f"{e.value:+{style}}"
+    return "" if e is None else _interval(e, style, e.excludes(0))
+
+
+def _interval(e: Estimate, style: str, bold: bool) -> str:
+    if e.low is None or e.high is None:
+        return f"{e.value:+{style}}"
     text = f"{e.value:+{style}} [{e.low:+{style}}, {e.high:+{style}}]"
-    return f"**{text}**" if e.excludes(0) else text
+    return f"**{text}**" if bold else text

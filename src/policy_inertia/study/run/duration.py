@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from policy_inertia.calibration.sweep import SETTINGS
-from policy_inertia.calibration.within_limits import LIMITS
+from policy_inertia.calibration.within_limits import EVERY, LIMITS
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.run_settings import RunConfig
 from policy_inertia.study.plan import EXTRAS, Extra, Run, Study
@@ -44,7 +44,7 @@ def _measurements(extra: Extra) -> int:
         return 0
     if not extra.limits:
         return 2 * SETTINGS + 1
-    return len(LIMITS) * (SETTINGS if extra.tuned else 1)
+    return len(LIMITS) * (SETTINGS // EVERY if extra.tuned else 1)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,63 @@
+"""One policy minus every other at the same budget: paired by seed, corrected for many cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from policy_inertia.errors import InputError, nearest
+from policy_inertia.study.analysis.at_budget import Actions, AtBudget, difference
+from policy_inertia.study.analysis.statistics import Estimate, holm
+
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Ours minus a rival's, at one task and budget.
+
+    `p` is Student's paired p-value after Holm's correction for all cells of the table; None if
+    there are fewer than two seeds.
+    """
+
+    task: str
+    rival: str
+    budget: float
+    estimate: Estimate
+    p: float | None = None
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the difference stands after the correction."""
+        return self.p is not None and self.p < SIGNIFICANT
+
+
+def paired_differences(
+    rows: Sequence[AtBudget], ours: str, figure: str, actions: Actions = "greedy"
+) -> list[PairedDifference]:
+    """Return `ours` minus every other policy in one figure, at every task and budget of both.
+
+    Args:
+        rows: policies at their budgets.
+        ours: the name of the policy to compare.
+        figure: a figure of the records, such as "return".
+        actions: which of the rows to compare.
+
+    Raises:
+        InputError: no policy has that name.
+    """
+    here = [row for row in rows if row.actions == actions]
+    names = list(dict.fromkeys(row.name for row in here))
+    if ours not in names:
+        raise InputError(f"these records have no policy '{ours}'{nearest(ours, names)}")
+    own = {(row.task, row.budget): row for row in here if row.name == ours}
+    cells = []
+    for row in here:
+        mine = own.get((row.task, row.budget))
+        estimate = None if mine is None or row is mine else difference(mine, row, figure)
+        if estimate is not None:
+            cells.append(PairedDifference(row.task, row.name, row.budget, estimate))
+    tested = [cell for cell in cells if cell.estimate.p is not None]
+    adjusted = holm([cell.estimate.p for cell in tested if cell.estimate.p is not None])
+    corrected = {id(cell): p for cell, p in zip(tested, adjusted, strict=True)}
+    return [replace(cell, p=corrected.get(id(cell))) for cell in cells]
