@@ -83,16 +83,27 @@ def towards(target, source, rate):
             pair[j] = (1 - rate) * pair[j] + rate * new[j]
 
 
+def highest(function, n):
+    """Where a function of n numbers that has one maximum in each is highest, from -12 to 12."""
+    low, high, golden = np.full(n, -12.0), np.full(n, 12.0), (np.sqrt(5) - 1) / 2
+    for _ in range(90):
+        width = golden * (high - low)
+        rises = function(high - width) < function(low + width)
+        low, high = np.where(rises, high - width, low), np.where(rises, high, low + width)
+    return low
+
+
 class NSAC:
     """The state of one NSAC learner, updated by lines 10 to 18 of Algorithm 2.
 
     `at_once`: whatever a loss asks the core or the critics is asked before the first step.
+    `fit`: mu is fitted to the best one, which a search finds, instead of following the gradient.
     """
 
     def __init__(
-        self, actor, critics, pic, mixed_critics, *, lr, rate, alpha_core, alpha, mu0, at_once
+        self, actor, critics, pic, mixed_critics, *, lr, rate, alpha_core, alpha, mu0, at_once, fit
     ):
-        self.at_once = at_once
+        self.at_once, self.fit = at_once, fit
         self.actor, self.critics, self.pic, self.mixed = actor, critics, pic, mixed_critics
         self.targets, self.mixed_targets = copy.deepcopy(critics), copy.deepcopy(mixed_critics)
         self.rate, self.alpha_core, self.alpha, self.mu0 = rate, alpha_core, alpha, mu0
@@ -142,17 +153,20 @@ class NSAC:
                 critic, lambda c, y=y: np.mean((network(c, now)[rows, action] - y) ** 2) / 2
             )
         q_mixed = answers()[1]
-        self.adam["pic"].step(
-            self.pic,
-            lambda p: (
-                -np.mean(
-                    value(
-                        mixture(network(p, now)[:, 0], core_now, prev, self.mu0),
-                        q_mixed,
-                        self.alpha,
-                    )
-                )
-            ),
-        )
+
+        def mixed_value(x):
+            return value(mixture(x, core_now, prev, self.mu0), q_mixed, self.alpha)
+
+        def gradient(p):
+            return -np.mean(mixed_value(network(p, now)[:, 0]))
+
+        def fitted(p):
+            m = (np.tanh(network(p, now)[:, 0]) + 1) / 2
+            entropy = best * np.log(m) + (1 - best) * np.log(1 - m)
+            return -np.mean(np.where(prev >= 0, 1 - core_now[rows, prev], 0) * entropy)
+
+        if self.fit:
+            best = (np.tanh(highest(mixed_value, len(obs))) + 1) / 2
+        self.adam["pic"].step(self.pic, fitted if self.fit else gradient)
         for target, critic in zip(self.mixed_targets, self.mixed, strict=True):
             towards(target, critic, self.rate)

@@ -9,6 +9,8 @@ from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses
 from policy_inertia.networks.perceptron import log_softmax
+from policy_inertia.tabular.iteration import soft_inertia
+from policy_inertia.types import Array
 from tests.algorithms import reference
 
 
@@ -162,3 +164,72 @@ def test_huber_loss_is_linear_beyond_its_size_by_hand() -> None:
     assert float(squared) == pytest.approx((0.125 + 8.0) / 2)
     huber = losses.bellman_residual(q, action, target, 2.0)
     assert float(huber) == pytest.approx((0.125 + 2 * (4 - 1)) / 2)
+
+
+def random_cells() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Q(s, a_prev, .), cores and previous actions; some cores are certain of one action."""
+    rng, n = np.random.default_rng(0), 300
+    core = rng.dirichlet(np.ones(4), n)
+    core[:40] = np.eye(4)[rng.integers(4, size=40)]
+    return rng.normal(size=(n, 4)), core, rng.integers(4, size=n)
+
+
+def log(core: np.ndarray) -> jax.Array:
+    return jnp.asarray(np.where(core > 0, np.log(np.maximum(core, 1e-300)), losses.LOG_ZERO))
+
+
+def test_best_inertia_is_that_of_the_exact_theory() -> None:
+    q, core, prev = random_cells()
+    mu, weight = losses.best_inertia(jnp.asarray(q), log(core), jnp.asarray(prev), 0.2)
+    rows = np.arange(len(q))
+    expected = soft_inertia(np.repeat(q[:, None], 5, 1), core, 0.2)[rows, prev]
+    matters = core[rows, prev] < 1
+    np.testing.assert_allclose(np.asarray(mu)[matters], expected[matters], atol=2e-5)
+    np.testing.assert_allclose(weight, 1 - core[rows, prev], atol=1e-6)
+    assert (~matters).any()
+    assert (expected[:40] > 0.9).any()
+    assert (expected == 0).any()
+
+
+def test_without_a_previous_action_mu_has_no_weight() -> None:
+    q, core, prev = random_cells()
+    mu, weight = losses.best_inertia(jnp.asarray(q), log(core), jnp.full_like(prev, -1), 0.2)
+    assert (np.asarray(weight) == 0).all()
+    assert np.isfinite(mu).all()
+
+
+def test_best_inertia_is_exact_where_the_core_is_nearly_certain() -> None:
+    # the core repeats with 1 - 1e-6; the other action is worth 1 more, so mu is 0; 1 less: 1 - 2e-9
+    log_core = jnp.log(jnp.array([[1 - 1e-6, 1e-6]]))
+    for gain, expected in ((-1.0, 0.0), (1.0, 1.0)):
+        mu, weight = losses.best_inertia(
+            jnp.array([[gain, 0.0]]), log_core, jnp.zeros(1, int), 0.05
+        )
+        assert float(mu[0]) == pytest.approx(expected, abs=3e-3)
+        assert float(weight[0]) == pytest.approx(1e-6, rel=0.1)
+
+
+@pytest.mark.parametrize("mu0", [0.0, 0.3])
+def test_gradient_of_the_fit_does_not_vanish(mu0: float) -> None:
+    x = jnp.array([-30.0, -30.0, 0.0, 30.0])
+    best, weight = jnp.array([0.9, 0.0, 0.5, 0.2]), jnp.array([1.0, 1.0, 0.5, 1.0])
+    slope = jax.grad(losses.inertia_fit)(x, best, weight, mu0)
+    target = np.maximum((np.asarray(best) - mu0) / (1 - mu0), 0)
+    own = np.array([0.0, 0.0, 0.5, 1.0])
+    # mean over four cells; the logit is 2x
+    np.testing.assert_allclose(slope, 2 * np.asarray(weight) * (own - target) / 4, atol=1e-6)
+
+
+def test_the_papers_gradient_vanishes_where_the_fit_does_not() -> None:
+    """The fault that the fit mends: mu near 0 though repeating is worth more than the core."""
+    q, log_core, prev = jnp.array([[1.0, 0.0]]), jnp.log(jnp.array([[0.5, 0.5]])), jnp.zeros(1, int)
+
+    def paper(x: Array) -> Array:
+        return losses.soft_policy_loss(losses.log_mixture(x, log_core, prev, 0.0), q, 0.01)
+
+    def fit(x: Array) -> Array:
+        return losses.inertia_fit(x, *losses.best_inertia(q, log_core, prev, 0.01), 0.0)
+
+    dead = jnp.array([-8.0])
+    assert abs(float(jax.grad(paper)(dead)[0])) < 1e-6
+    assert float(jax.grad(fit)(dead)[0]) < -0.9

@@ -1,5 +1,5 @@
 import re
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -46,8 +46,11 @@ def same(ours, theirs, twin=None):
         np.testing.assert_allclose(mine[1], b, atol=3e-5)
 
 
+@pytest.mark.parametrize("improvement", ["gradient", "closed-form"])
 @pytest.mark.parametrize("at_once", [False, True])
-def test_three_updates_agree_with_an_independent_algorithm_2(at_once: bool) -> None:
+def test_three_updates_agree_with_an_independent_algorithm_2(
+    at_once: bool, improvement: Literal["gradient", "closed-form"]
+) -> None:
     core = SACConfig(
         hidden=(6,), learning_rate=0.01, target_rate=0.1, temperature=0.2, at_once=at_once
     )
@@ -60,6 +63,7 @@ def test_three_updates_agree_with_an_independent_algorithm_2(at_once: bool) -> N
         temperature=0.05,
         mu0=0.1,
         at_once=at_once,
+        improvement=improvement,
     )
     algorithm = config.build(SPEC)
     state = algorithm.init(np.random.default_rng(1))
@@ -74,6 +78,7 @@ def test_three_updates_agree_with_an_independent_algorithm_2(at_once: bool) -> N
         alpha=0.05,
         mu0=0.1,
         at_once=at_once,
+        fit=improvement == "closed-form",
     )
     update = jax.jit(algorithm.update)
     for i in range(3):

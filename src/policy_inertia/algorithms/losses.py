@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jax import lax
 from jax import numpy as jnp
+from jax.scipy.special import logsumexp
 
 from policy_inertia.networks.perceptron import one_hot
 from policy_inertia.types import Array, Number
@@ -82,6 +83,44 @@ def temperature_loss(log_alpha: Array, log_pi: Array, target_entropy: float) -> 
 def inertia(x: Array, mu0: float, xp: Any = jnp) -> Array:
     """mu = mu0 + (1 - mu0) (tanh(x) + 1) / 2 of the PIC network's pre-activation x."""
     return mu0 + (1 - mu0) * (xp.tanh(x) + 1) / 2
+
+
+def best_inertia(
+    q: Array, log_pi_core: Array, prev_action: Array, alpha: Number
+) -> tuple[Array, Array]:
+    """The mu that maximises pi^T [Q - alpha log pi]: the minimum of B's L^pic(psi), in closed form.
+
+    With x the probability of a_prev under the mixed policy, p the core's, and V_other the soft
+    value of the core's other actions: x* = sigmoid((Q(s, a_prev, a_prev) - V_other) / alpha), and
+    mu* = (x* - p) / (1 - p), not below 0. For whole tables: `tabular.iteration.soft_inertia`.
+
+    Args:
+        q: (B, A) Q(s, a_prev, .).
+        log_pi_core: (B, A) the core's log-probabilities.
+        prev_action: (B,) previous actions; -1 for none.
+        alpha: Weight of the mixed policy's entropy, above 0.
+
+    Returns:
+        (B,) mu*, and (B,) the weight 1 - p: 0 where mu has no effect on the policy.
+    """
+    repeat = prev_action[:, None] == jnp.arange(q.shape[-1])
+    others = jnp.where(repeat, LOG_ZERO, log_pi_core)
+    log_weight = logsumexp(others, axis=-1)  # log(1 - p), exact also where p is nearly 1
+    other = soft_value(others - log_weight[:, None], q, alpha)
+    gain = (chosen(q, prev_action) - other) / alpha
+    # 1 - mu* = (1 - x*) / (1 - p)
+    mu = 1 - jnp.exp(jnp.minimum(-jnp.logaddexp(0.0, gain) - log_weight, 0.0))
+    return mu, jnp.exp(log_weight) * (prev_action >= 0)
+
+
+def inertia_fit(x: Array, mu: Array, weight: Array, mu0: float) -> Array:
+    """E[weight * cross-entropy of sigmoid(2x)], gradients through the pre-activation `x` alone.
+
+    Its minimum is `inertia(x, mu0) = max(mu, mu0)`. The gradient by the logit 2x is
+    weight * (sigmoid(2x) - target): it does not vanish where the network's mu is 0 or 1.
+    """
+    target = lax.stop_gradient(jnp.maximum((mu - mu0) / (1 - mu0), 0.0))
+    return (lax.stop_gradient(weight) * (jnp.logaddexp(0.0, 2 * x) - target * 2 * x)).mean()
 
 
 def log_mixture(

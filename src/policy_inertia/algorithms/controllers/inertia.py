@@ -6,7 +6,7 @@ Around SAC it is the paper's NSAC, around DQN our NDQN.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jax import numpy as jnp
@@ -55,6 +55,10 @@ class InertiaConfig(NestedConfig):
     at_once: bool = False
     """Compute every loss from the parameters before this update, instead of one after the other,
     as the paper does; faster for large networks."""
+    improvement: Literal["gradient", "closed-form"] = "gradient"
+    """How mu is improved: by the gradient of its loss, as in the paper, or by a fit to the best mu,
+    which has a closed form. The gradient vanishes where mu is near 0 or 1, so a mu that went there
+    while the critics were wrong stays there; the fit comes back."""
     warmup: int = 0
     """Transitions for which the core acts alone, except for a tenth of repeated actions, and the
     critics learn its value. Over as many again the controller takes over. Use it for a core that
@@ -65,6 +69,15 @@ class InertiaConfig(NestedConfig):
         refuse_outside(self, 1, None, "hidden", "train_interval")
         refuse_outside(self, 0, 1, "target_rate")
         refuse_huber(self.huber)
+        if self.improvement not in IMPROVEMENTS:
+            raise InputError(
+                f"improvement is {self.improvement!r}: give one of {', '.join(IMPROVEMENTS)}"
+            )
+        if self.improvement == "closed-form" and self.temperature == 0:
+            raise InputError(
+                "temperature is 0 with the improvement closed-form: the best mu would be a step, "
+                "so give a temperature above 0, such as 0.01"
+            )
         if not 0 <= self.mu0 < 1:
             raise InputError(
                 f"mu0 is {self.mu0}: the lower bound of the inertia must lie in [0, 1), since "
@@ -76,6 +89,26 @@ class InertiaConfig(NestedConfig):
 
     def parts(self, params: Tree) -> ControllerParts:
         return ControllerParts("mixture", (params,), {"mu0": self.mu0})
+
+
+def _gradient(
+    x: Array, log_core: Array, batch: Transition, q: Array, config: InertiaConfig
+) -> Array:
+    """The paper's loss of mu: B's L^pic(psi)."""
+    log_pi = losses.log_mixture(x, log_core, batch.prev_action, config.mu0)
+    return losses.soft_policy_loss(log_pi, q, config.temperature)
+
+
+def _closed_form(
+    x: Array, log_core: Array, batch: Transition, q: Array, config: InertiaConfig
+) -> Array:
+    """The distance from the mu that minimises the paper's loss."""
+    best, weight = losses.best_inertia(q, log_core, batch.prev_action, config.temperature)
+    return losses.inertia_fit(x, best, weight, config.mu0)
+
+
+IMPROVEMENTS = {"gradient": _gradient, "closed-form": _closed_form}
+"""The losses of mu by the name of the setting, from mu's pre-activations and Q(s, a_prev, .)."""
 
 
 class InertiaState(NamedTuple):
@@ -133,8 +166,7 @@ class Inertia:
 
         def pic_loss(pic: Tree) -> tuple[Array, None]:
             x = self._pre_activation(pic, batch.obs, now)
-            log_pi = losses.log_mixture(x, core.now.log_pi, batch.prev_action, config.mu0)
-            return losses.soft_policy_loss(log_pi, q, config.temperature), None
+            return IMPROVEMENTS[config.improvement](x, core.now.log_pi, batch, q, config), None
 
         pic, pic_optimiser, loss, _ = descend(
             self.pic_optimiser, pic_loss, state.pic, state.pic_optimiser
