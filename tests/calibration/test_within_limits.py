@@ -22,7 +22,11 @@ def test_every_limit_is_measured_on_the_episodes_of_a_calibration() -> None:
 
 
 def test_thresholds_and_prices_are_tuned_inside_each_limit() -> None:
-    for method, setting in (("sac", "hysteresis"), ("dial-dqn", "price")):
+    for method, setting in (
+        ("sac", "hysteresis"),
+        ("dial-dqn", "price"),
+        ("limit-dqn", "hysteresis"),
+    ):
         policy = fresh(method, probes.Both, hidden=(8,))
         rows = within_limits(policy, probes.Both, 2, limits=TWO, tuned=True)
         settings = [getattr(row.policy, setting) for row in rows]

@@ -91,14 +91,24 @@ def calibrate(
     return policy.replace(calibration=table)
 
 
-def first_settings(policy: Policy, envs: Envs, episodes: int, seed: int) -> list[float]:
-    """The settings that `calibrate` measures first; those of hysteresis need episodes."""
+def first_settings(
+    policy: Policy, envs: Envs, episodes: int, seed: int, name: str | None = None
+) -> list[float]:
+    """The settings that `calibrate` measures first; those of hysteresis need episodes.
+
+    Args:
+        policy: The policy.
+        envs: The envs to measure in.
+        episodes: Number of episodes.
+        seed: Seed of the episodes.
+        name: "price", "rate" or "threshold"; by default the policy's own.
+    """
     first_seed = stream_seed(seed, Stream.CALIBRATION)
 
     def measure(predictor: Predictor) -> dict[str, Any]:
         return evaluate(predictor, envs, episodes, first_seed, deterministic=True).summary()
 
-    return FIRST_SETTINGS[policy.setting_name](policy, measure)
+    return FIRST_SETTINGS[name or policy.setting_name](policy, measure)
 
 
 def _any_seed(env: int, episode: int) -> int:

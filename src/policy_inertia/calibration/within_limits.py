@@ -51,7 +51,8 @@ def within_limits(
         seed: Seed of the episodes.
         limits: The limits.
         tuned: Within each limit, measure every second setting that `calibrate` would try first:
-            prices of a dial, or thresholds of hysteresis.
+            prices of a dial, or thresholds of hysteresis. A method that plans with limits is
+            tuned by hysteresis too: it has no reason of its own to save a token.
         env_kwargs: Arguments of the env.
     """
     envs = Envs(env, min(episodes, 20), lambda i, k: 0, env_kwargs)
@@ -63,11 +64,19 @@ def within_limits(
     try:
         policies = [policy]
         if tuned:
-            settings = first_settings(policy, envs, episodes, seed)
-            policies = [policy.with_setting(setting) for setting in settings[::EVERY]]
+            policies = _settings(policy, envs, episodes, seed)
         return [measured(p.within(limit)) for limit in limits for p in policies]
     finally:
         envs.close()
+
+
+def _settings(policy: Policy, envs: Envs, episodes: int, seed: int) -> list[Policy]:
+    """The policy at the settings that are tried within each limit."""
+    if policy.traits.limit:
+        thresholds = first_settings(policy, envs, episodes, seed, "threshold")
+        return [policy.with_hysteresis(threshold) for threshold in thresholds[::EVERY]]
+    settings = first_settings(policy, envs, episodes, seed)
+    return [policy.with_setting(setting) for setting in settings[::EVERY]]
 
 
 def best_within(rows: Sequence[Measured], budget: float) -> Measured:

@@ -212,7 +212,7 @@ class Study:
             experiment.budgets,
             core_budgets=experiment.budgets if traits.adjustable else (),
             limits=experiment.limits,
-            tuned_limits=() if traits.limit else experiment.limits,
+            tuned_limits=experiment.limits,
         )
 
     def runs(self, folder: Path) -> list[Run]:

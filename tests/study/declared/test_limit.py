@@ -22,9 +22,8 @@ def test_highway_is_trained_for_400_000_steps() -> None:
             assert line.config(STUDY.settings, 100).steps == 400_000
 
 
-def test_methods_that_plan_with_limits_are_not_tuned_inside_them(tmp_path: Any) -> None:
+def test_all_methods_are_tuned_inside_the_same_limits(tmp_path: Any) -> None:
     experiment = STUDY.experiments[0]
-    runs = {x.label: STUDY.run(tmp_path, experiment, x, 100) for x in experiment.lines}
-    assert runs["limit"].limits == runs["DQN"].limits == BUDGETS
-    assert runs["limit"].tuned_limits == ()
-    assert runs["DQN"].tuned_limits == runs["dial by price"].tuned_limits == BUDGETS
+    for line in experiment.lines:
+        run = STUDY.run(tmp_path, experiment, line, 100)
+        assert run.limits == run.tuned_limits == BUDGETS

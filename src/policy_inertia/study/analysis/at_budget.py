@@ -97,7 +97,7 @@ def budget_records(results: Results) -> list[Record]:
             plans = METHODS[line.method].config.traits.limit
             method = line.method if plans else "bucket"
             records += _line_records(line, line.label + IN_BUCKET, method, line.limits)
-            records += _line_records(line, line.label + TUNED, "bucket", line.tuned_limits)
+            records += _line_records(line, line.label + TUNED, method, line.tuned_limits)
     if not records:
         raise InputError(
             f"{results.folder} has no run that was held to a budget: give its experiments "

@@ -136,6 +136,7 @@ def _choices(extra: Extra, policy: Policy, config: RunConfig) -> Choose:
                 "calibrated_return": chosen.figures[RETURN.name],
                 "limit": str(chosen.policy.limit),
                 "setting": chosen.policy.setting,
+                "threshold": chosen.policy.hysteresis,
             }
 
         return best
