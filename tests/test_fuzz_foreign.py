@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 import pytest
 
-from policy_inertia import load_core
+from policy_inertia import load_core, measure
 from policy_inertia.interop.onnx_file import OPERATORS
 from policy_inertia.policies.probing import example_observations
 from tests.support.foreign_mutations import (
@@ -151,6 +151,45 @@ def test_damaged_statistics_are_refused_in_one_sentence(
 
     counts = check_cases(one_case, cases)
     assert counts["refused"] > cases / 4
+
+
+# Logs of actions ---------------------------------------------------------------------------------
+
+
+def saved(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+LOGS: dict[str, list[bytes]] = {
+    ".csv": [
+        b"episode,action,reward\n" + b"0,left,1.5\n0,right,2\n1,left,nan\n" * 5,
+        b"0,1,2\n1.0,1,\n2,,\n",
+        b'"a";"b"\n"b";"b"\n',
+    ],
+    ".jsonl": [b"[0, 1, 2]\n[1]\n", b'{"episode": 0, "action": "x"}\n' * 5, b"0\n1\n0\n"],
+    ".npy": [
+        saved(np.arange(6).reshape(2, 3)),
+        saved(np.array([[0.0, 1.0], [1.0, np.nan]])),
+        saved(np.array(["left", "right"])),
+    ],
+}
+
+
+@CASES
+@pytest.mark.parametrize("suffix", LOGS)
+def test_damaged_logs_are_refused_in_one_sentence(suffix: str, cases: int, tmp_path: Path) -> None:
+    path = tmp_path / f"log{suffix}"
+
+    def one_case(rng: Generator) -> None:
+        path.write_bytes(mutate_bytes(LOGS[suffix][int(rng.integers(3))], rng))
+        measured = measure(path, step_time=0.1)
+        json.dumps(measured.summary())
+        str(measured)
+
+    counts = check_cases(one_case, cases)
+    assert counts["refused"] > cases / 10
 
 
 # ONNX --------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from policy_inertia.envs.registry import TASKS as TASKS
     from policy_inertia.errors import InputError as InputError
     from policy_inertia.evaluation.evaluate import evaluate as evaluate
+    from policy_inertia.interop.measure import measure as measure
     from policy_inertia.interop.model_card import model_card as model_card
     from policy_inertia.interop.onnx_out import export as export
     from policy_inertia.methods import METHODS as METHODS
@@ -42,6 +43,7 @@ _HOME = {
     "evaluate": "evaluation.evaluate",
     "export": "interop.onnx_out",
     "load_core": "policies.cores",
+    "measure": "interop.measure",
     "model_card": "interop.model_card",
     "oscillation_ratio": "metrics.episodes",
     "settings": "run_settings",

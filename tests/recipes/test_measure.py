@@ -48,6 +48,11 @@ def test_a_row_appears_in_evaluations_and_their_table() -> None:
 
 
 @pytest.mark.usefixtures("row")
+def test_a_row_of_actions_alone_appears_for_logs() -> None:
+    assert pi.measure([[0, 1, 0], [1, 1]]).figures["switches"] == 1
+
+
+@pytest.mark.usefixtures("row")
 def test_a_row_appears_in_the_log_of_a_run(tmp_path: Path) -> None:
     pi.train("dqn", "CartPole-v1", tmp_path / "run", **SHORT)
     records = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()

@@ -15,6 +15,12 @@ from policy_inertia.types import Array
 MOST_ACTIONS = 2**31
 """Actions are stored as 32-bit numbers."""
 
+LARGEST_WHOLE = 2**53
+"""From here on, 64-bit floats leave out whole numbers."""
+
+SMALL_RANGE = 2**16
+"""Logged actions that differ by less are counted instead of sorted."""
+
 NULL = -1
 """The null action: there is no previous action at the start of an episode."""
 
@@ -43,6 +49,21 @@ class Discrete:
         if not isinstance(space, gym.spaces.Discrete):
             return None
         return cls(int(space.n), int(space.start))
+
+    @classmethod
+    def from_values(cls, values: np.ndarray) -> tuple[Discrete, np.ndarray, tuple[str, ...]] | None:
+        """A space for logged actions, the actions counted from 0, and their names.
+
+        Args:
+            values: At least one; finite numbers, or texts.
+
+        Returns:
+            None if the values are no finite list of actions.
+        """
+        if values.dtype.kind != "U" and not whole_numbers(values).all():
+            return None
+        different, actions = _numbered(values)
+        return cls(len(different)), actions.astype(cls.dtype), tuple(map(str, different.tolist()))
 
     @property
     def width(self) -> int:
@@ -89,6 +110,25 @@ class Discrete:
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, **asdict(self)}
+
+
+def whole_numbers(values: np.ndarray) -> np.ndarray:
+    """Which numbers are whole and so small that a 64-bit float tells them from their neighbours."""
+    inside = (values > -LARGEST_WHOLE) & (values < LARGEST_WHOLE)
+    return inside & (values == np.floor(values)) if values.dtype.kind == "f" else inside
+
+
+def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different values in their order, and for each value its place among them."""
+    if values.dtype.kind == "U":
+        return np.unique(values, return_inverse=True)
+    low = int(values.min())
+    if int(values.max()) - low >= SMALL_RANGE:
+        different, actions = np.unique(values, return_inverse=True)
+        return different.astype(np.int64), actions
+    offsets = values.astype(np.int64) - low  # without sorting, for long logs
+    present = np.bincount(offsets) > 0
+    return np.flatnonzero(present) + low, (np.cumsum(present, dtype=np.int32) - 1)[offsets]
 
 
 class Categorical(NamedTuple):

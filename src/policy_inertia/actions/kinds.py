@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
-from policy_inertia.actions.discrete import Discrete
+from policy_inertia.actions.discrete import Discrete, whole_numbers
 from policy_inertia.actions.space import ActionSpace
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.schema import read_as
@@ -27,6 +28,29 @@ def from_gym(space: gym.Space[Any], env: str) -> ActionSpace:
     raise InputError(
         f"{env} has the action space {space}: policy inertia needs Discrete actions, so wrap the "
         "env to offer a finite list of actions"
+    )
+
+
+def from_values(
+    values: np.ndarray, where: object
+) -> tuple[ActionSpace, np.ndarray, tuple[str, ...]]:
+    """A space for logged actions, the actions as the library has them, and their names.
+
+    Args:
+        values: Finite numbers, or texts that name actions.
+        where: Where they come from, for error messages.
+
+    Raises:
+        InputError: They are of no kind that is supported.
+    """
+    for kind in KINDS:
+        read = kind.from_values(values)
+        if read is not None:
+            return read
+    strange = values[~whole_numbers(values)][0]
+    raise InputError(
+        f"{where} holds the action {strange:g}: expected discrete actions, which are whole numbers "
+        "or names"
     )
 
 

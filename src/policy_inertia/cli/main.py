@@ -20,6 +20,7 @@ from policy_inertia.cli.compare import Compare
 from policy_inertia.cli.dial import Dial
 from policy_inertia.cli.evaluate import Evaluate
 from policy_inertia.cli.export import Export
+from policy_inertia.cli.measure import Measure
 from policy_inertia.cli.methods import Methods
 from policy_inertia.cli.parity import Parity
 from policy_inertia.cli.planner import Planner
@@ -40,6 +41,7 @@ COMMANDS: dict[str, type[Command]] = {
     for command in (
         Train,
         Evaluate,
+        Measure,
         Dial,
         Smooth,
         Compare,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from policy_inertia.drawing.palette import INK, text_colour
-from policy_inertia.errors import visible
+from policy_inertia.errors import InputError, visible
 from policy_inertia.files import write_file
 
+KINDS = ("png", "svg", "pdf")
 LONGEST = 24  # letters of a label
 SPOTS = (
     (8, 6), (8, -6), (-8, 6), (-8, -6), (0, 14), (0, -14), (8, 20), (8, -20), (-8, 20), (14, 0),
@@ -69,9 +71,21 @@ class Panel:
 
 def save(panels: Sequence[Panel], title: str, *paths: Path) -> None:
     """Draw panels side by side into one file per path; the ending says which kind."""
-    kinds = [path.suffix.removeprefix(".") for path in paths]
+    kinds = [picture_kind(path) for path in paths]
     for path, data in zip(paths, render(panels, title, kinds, paths[0].stem), strict=True):
         write_file(path, data)
+
+
+def picture_kind(path: Path) -> str:
+    """The kind of picture that a path asks for by its ending.
+
+    Raises:
+        InputError: Pictures are not drawn as such files.
+    """
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in KINDS:
+        raise InputError(f"{path}: a picture is drawn as .{' or .'.join(KINDS)}")
+    return kind
 
 
 def render(
@@ -85,16 +99,7 @@ def render(
         kinds: Endings of files, such as "svg" and "png".
         salt: Keeps the ids inside the SVGs of one page apart.
     """
-    style: dict[Any, Any] = {
-        "svg.hashsalt": salt or "policy-inertia",
-        "svg.fonttype": "none",  # text stays text
-        "font.family": "DejaVu Sans",
-        **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), INK),
-        **dict.fromkeys(("xtick.color", "ytick.color"), INK),
-    }
-    with mpl.rc_context(style), warnings.catch_warnings():
-        # a name in a script that the font lacks: an SVG's reader may have it
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+    with house_style(salt):
         figure = Figure(figsize=(5 * len(panels), 3.8), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
@@ -107,10 +112,27 @@ def render(
         figure.set_layout_engine("none")  # once is enough; it is the slowest part
         for axis, panel in zip(axes, panels, strict=True):
             _label_points(axis, panel)  # after everything else has its place
-        return [_file(figure, kind) for kind in kinds]
+        return [encoded(figure, kind) for kind in kinds]
 
 
-def _file(figure: Figure, kind: str) -> bytes:
+@contextlib.contextmanager
+def house_style(salt: str = "") -> Iterator[None]:
+    """Draw with the fonts and colours of all our pictures; see `render` for `salt`."""
+    style: dict[Any, Any] = {
+        "svg.hashsalt": salt or "policy-inertia",
+        "svg.fonttype": "none",  # text stays text
+        "font.family": "DejaVu Sans",
+        **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), INK),
+        **dict.fromkeys(("xtick.color", "ytick.color"), INK),
+    }
+    with mpl.rc_context(style), warnings.catch_warnings():
+        # a name in a script that the font lacks: an SVG's reader may have it
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield
+
+
+def encoded(figure: Figure, kind: str) -> bytes:
+    """The bytes of a figure as a file of this kind; the same figure gives the same bytes."""
     figure.patch.set_alpha(0 if kind == "svg" else 1)
     data, metadata = io.BytesIO(), {"Date": None} if kind == "svg" else None
     figure.savefig(data, format=kind, dpi=130, metadata=metadata)
@@ -151,7 +173,7 @@ def _draw_point(axis: Any, p: Point) -> None:
     axis.plot(p.x, p.y, p.marker, ms=7, mec=p.colour, mfc=face, mew=1.6, ls="none")
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     """Cut a name, so that it leaves room for the picture."""
     name = visible(name)
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
@@ -169,7 +191,7 @@ def _label_ends(axis: Any, ends: list[tuple[float, str, str]]) -> None:
         heights[i] = min(heights[i], high - gap * (len(heights) - 1 - i))
     for height, (_, name, colour) in zip(heights, ends, strict=True):
         axis.annotate(
-            _short(name),
+            short(name),
             (1.01, height),
             xycoords=("axes fraction", "data"),
             color=text_colour(colour),
@@ -191,7 +213,7 @@ def _label_points(axis: Any, panel: Panel) -> None:
         for dx, dy in SPOTS:
             side = "left" if dx > 0 else "right" if dx < 0 else "center"
             text = axis.annotate(
-                _short(point.label),
+                short(point.label),
                 (point.x, point.y),
                 (dx, dy),
                 textcoords="offset points",

@@ -103,10 +103,18 @@ def read_members(
     return members
 
 
-def parse_npy(data: bytes) -> np.ndarray:
+NUMBERS = "biuf"
+"""The kinds of NumPy's types that are numbers."""
+
+
+def parse_npy(data: bytes, kinds: str = NUMBERS) -> np.ndarray:
     """The array of numbers in a .npy file; call it inside `parsing`.
 
     The declared shape is compared with the length of the data before an array is made.
+
+    Args:
+        data: The bytes of the file.
+        kinds: The kinds of types that are allowed; never objects, which are pickled.
 
     Raises:
         ValueError: It holds other things than numbers, or more or fewer than it declares.
@@ -115,18 +123,22 @@ def parse_npy(data: bytes) -> np.ndarray:
     version = npy.read_magic(file)
     read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, fortran_order, dtype = read_header(file)
-    return number_array(data[file.tell() :], dtype, shape, fortran_order)
+    return number_array(data[file.tell() :], dtype, shape, fortran_order, kinds)
 
 
 def number_array(
-    data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], fortran_order: bool = False
+    data: bytes,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    fortran_order: bool = False,
+    kinds: str = NUMBERS,
 ) -> np.ndarray:
     """An array of numbers from its bytes.
 
     Raises:
         ValueError: The type is none of numbers, or the shape does not fit the bytes.
     """
-    if dtype.kind not in "biuf":
+    if dtype.kind not in kinds:
         raise ValueError(f"values of type {shown(dtype, 40)}: expected numbers")
     if min(shape, default=1) < 0 or math.prod(shape) * dtype.itemsize != len(data):
         raise ValueError(f"{len(data):,} bytes for an array of shape {shown(shape, 80)}")

@@ -81,6 +81,13 @@ def switch_matrix(episodes: Iterable[ArrayLike], n_actions: int) -> np.ndarray:
     return counts
 
 
+def holds(actions: ArrayLike, space: ActionSpace | None = None) -> np.ndarray:
+    """For how many steps one episode held each action, in the order of the episode."""
+    a = _checked(actions, space)
+    ends = np.flatnonzero(~_equal(a[1:], a[:-1], space)) + 1
+    return np.diff(ends, prepend=0, append=len(a))
+
+
 def mean(values: Sequence[Any]) -> float:
     """The mean of the values; NaN if there are none."""
     return float(np.mean(values)) if len(values) else float("nan")

@@ -7,7 +7,7 @@ line, a study's CSV and report, and model cards read this registry and no other 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -75,6 +75,25 @@ class StepMean:
 
 
 @dataclass(frozen=True)
+class InSeconds:
+    """What a measure that counts steps is called where the time of a step is known.
+
+    Attributes:
+        name: Key in files and dicts.
+        label: Heading in tables and plots.
+        unit: What the number counts.
+        power: 1 for a number of steps, -1 for a number per step.
+        format: How tables print the number.
+    """
+
+    name: str
+    label: str
+    unit: str
+    power: Literal[1, -1]
+    format: str = "{:.3f}"
+
+
+@dataclass(frozen=True)
 class Measure:
     """One number that describes a set of episodes.
 
@@ -88,6 +107,8 @@ class Measure:
         format: How tables print the number.
         view: The narrowest kind of table that shows it; see `View`.
         unless: Headline tables leave this measure out where the measure of this name is known.
+        of_actions: Whether the actions alone are enough to compute it, without an env.
+        in_seconds: What it is called in seconds; None if it does not count steps.
     """
 
     name: str
@@ -98,6 +119,8 @@ class Measure:
     format: str = "{:.3f}"
     view: View = "wide"
     unless: str = ""
+    of_actions: bool = False
+    in_seconds: InSeconds | None = None
 
     @property
     def title(self) -> str:
@@ -118,6 +141,31 @@ class Measure:
         values = self.compute.values(evaluation.episodes)
         return None if None in values else np.array(values, float)
 
+    def at_step_time(self, seconds: float) -> Measure | None:
+        """The same measure in seconds, given the time of a step; None if it counts no steps."""
+        timed = self.in_seconds
+        if timed is None:
+            return None
+        factor, compute = seconds**timed.power, self.compute
+
+        def scaled(value: float | None) -> float | None:
+            return None if value is None else value * factor
+
+        if isinstance(compute, EpisodeMean):
+            of_episode = compute.value
+            in_time: Any = EpisodeMean(lambda episode: scaled(of_episode(episode)))
+        else:
+            in_time = lambda evaluation: scaled(compute(evaluation))  # noqa: E731
+        return replace(
+            self,
+            name=timed.name,
+            label=timed.label,
+            unit=timed.unit,
+            compute=in_time,
+            format=timed.format,
+            in_seconds=None,
+        )
+
 
 def _return_std(evaluation: Evaluation) -> float:
     returns = [episode.return_ for episode in evaluation.episodes]
@@ -136,7 +184,17 @@ _ROWS = (
         "return", "return", "", "higher", EpisodeMean(lambda e: e.return_), "{:.2f}", "headline"
     ),
     Measure("return_std", "standard deviation of return", "", None, _return_std, "{:.2f}", "list"),
-    Measure("length", "length", "steps", None, EpisodeMean(len), "{:.1f}", "list"),
+    Measure(
+        "length",
+        "length",
+        "steps",
+        None,
+        EpisodeMean(len),
+        "{:.1f}",
+        "list",
+        of_actions=True,
+        in_seconds=InSeconds("length_seconds", "length", "seconds", 1),
+    ),
     Measure(
         "oscillation_ratio",
         "oscillation ratio",
@@ -145,6 +203,8 @@ _ROWS = (
         EpisodeMean(lambda e: e.switches / len(e)),
         "{:.3f}",
         "headline",
+        of_actions=True,
+        in_seconds=InSeconds("switches_per_second", "switches", "per second", -1),
     ),
     Measure(
         "reversal_ratio",
@@ -152,8 +212,19 @@ _ROWS = (
         "reversals per step",
         "lower",
         EpisodeMean(lambda e: e.reversals / len(e)),
+        of_actions=True,
+        in_seconds=InSeconds("reversals_per_second", "reversals", "per second", -1),
     ),
-    Measure("mean_dwell", "mean dwell", "steps per action held", "higher", _mean_dwell, "{:.2f}"),
+    Measure(
+        "mean_dwell",
+        "mean dwell",
+        "steps per action held",
+        "higher",
+        _mean_dwell,
+        "{:.2f}",
+        of_actions=True,
+        in_seconds=InSeconds("mean_dwell_seconds", "mean dwell", "seconds per action held", 1),
+    ),
     Measure(
         "termination_rate",  # success or failure: this depends on the env
         "termination rate",
@@ -230,6 +301,19 @@ def select_measures(figures: Iterable[Mapping[str, Any]], view: View = "list") -
         and VIEWS.index(measure.view) <= VIEWS.index(view)
         and not (view == "headline" and measure.unless in known)
     ]
+
+
+def action_measures(step_time: float | None = None) -> list[Measure]:
+    """The measures of actions alone, in the registry's order; then the same in seconds.
+
+    Args:
+        step_time: Seconds of a step; None leaves out the measures in seconds.
+    """
+    per_step = [measure for measure in MEASURES.values() if measure.of_actions]
+    if step_time is None:
+        return per_step
+    timed = [measure.at_step_time(step_time) for measure in per_step]
+    return [*per_step, *(measure for measure in timed if measure is not None)]
 
 
 Figures = dict[str, float | None]
