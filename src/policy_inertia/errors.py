@@ -34,6 +34,18 @@ class TrustError(InputError):
         self.refusal = refusal
 
 
+class Stopped(KeyboardInterrupt):
+    """A signal has stopped the work.
+
+    Attributes:
+        signal: The signal's number.
+    """
+
+    def __init__(self, signal: int, message: str = "stopped") -> None:
+        super().__init__(message)
+        self.signal = signal
+
+
 # Control characters would steer a terminal, marks of direction would reorder a line, and lone
 # surrogates (bytes of a path that are no UTF-8) cannot be printed or drawn at all.
 INVISIBLE = re.compile(

@@ -9,7 +9,7 @@ import pytest
 from policy_inertia.cli import main as entry
 from policy_inertia.cli.command import Command, command_line
 from policy_inertia.cli.main import COMMANDS
-from policy_inertia.errors import InputError
+from policy_inertia.errors import InputError, Stopped
 from tests.cli.conftest import Run
 from tests.cli.greet import Greet
 
@@ -129,14 +129,20 @@ def test_wrong_flag_is_explained(run: Run, words: str, hint: str) -> None:
     assert hint in text
 
 
-def test_ctrl_c_says_how_to_continue(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: Command) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(COMMANDS["tasks"], "run", interrupted)
-    code, _, text = run("tasks")
-    assert code == 130
-    assert "the same command with --resume goes on" in text
+@pytest.mark.parametrize(
+    ("stop", "code", "text"),
+    [
+        (KeyboardInterrupt(), 130, "stopped"),  # nothing is promised where nothing is saved
+        (Stopped(2, "stopped at step 8, which is saved"), 130, "stopped at step 8, which is saved"),
+        (Stopped(15), 143, "stopped"),
+    ],
+)
+def test_stop_ends_with_the_code_of_its_signal_and_promises_what_was_saved(
+    stop: BaseException, code: int, text: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails_with(stop, monkeypatch)
+    ended = run("tasks")
+    assert (ended.code, ended.err) == (code, f"policy-inertia: {text}\n")
 
 
 def fails_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ from policy_inertia.cli.tasks import Tasks
 from policy_inertia.cli.theory import Theory
 from policy_inertia.cli.train import Train
 from policy_inertia.cli.view import complain, out, say
-from policy_inertia.errors import InputError, TrustError, nearest
+from policy_inertia.errors import InputError, Stopped, TrustError, nearest
 from policy_inertia.machine import use_one_thread
 
 # in the order of the overview
@@ -57,8 +58,11 @@ COMMANDS: dict[str, type[Command]] = {
         Tasks,
     )
 }
-WRONG_INPUT, UNEXPECTED, INTERRUPTED, NO_READER = 2, 70, 130, 141
-"""Exit codes; a command itself ends with 0, or with 1 if something failed that it checks."""
+WRONG_INPUT, UNEXPECTED, SIGNALLED, NO_READER = 2, 70, 128, 141
+"""Exit codes; a command itself ends with 0, or with 1 if something failed that it checks.
+
+A signal's number is added to `SIGNALLED`, as a shell does.
+"""
 
 
 def main() -> None:
@@ -70,9 +74,12 @@ def main() -> None:
     try:
         run([word for word in sys.argv[1:] if word != DEBUG])
         sys.stdout.flush()  # raises here, and not when Python ends, if nobody reads it
+    except Stopped as stop:  # the sentence says what is saved
+        complain(str(stop))
+        sys.exit(SIGNALLED + stop.signal)
     except KeyboardInterrupt:
-        complain("stopped; the same command with --resume goes on")
-        sys.exit(INTERRUPTED)
+        complain("stopped")
+        sys.exit(SIGNALLED + signal.SIGINT)
     except BrokenPipeError:  # such as in `policy-inertia tasks | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(NO_READER)

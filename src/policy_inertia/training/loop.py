@@ -18,7 +18,7 @@ from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.envs.making import EnvLike, name_of
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import Envs
-from policy_inertia.errors import InputError
+from policy_inertia.errors import InputError, Stopped
 from policy_inertia.evaluation.evaluate import evaluate, sampled_and_greedy
 from policy_inertia.metrics.measures import select_measures
 from policy_inertia.policies.policy import Policy
@@ -26,6 +26,7 @@ from policy_inertia.run_settings import RunConfig, settings
 from policy_inertia.schema import read_as
 from policy_inertia.seeds import Stream, stream_seed
 from policy_inertia.storage import FORMAT, finite, write_json
+from policy_inertia.training.interruption import Interruption
 from policy_inertia.training.loggers import JsonLines, Logger, TensorBoard
 from policy_inertia.training.run_folder import RunFolder
 from policy_inertia.training.saved_state import RunState
@@ -87,17 +88,25 @@ def run(
         out: The run's folder.
         env: Needed for an env without a Gymnasium id: a function that makes one.
         resume: Go on from the last checkpoint. The run ends bit for bit like one that was never
-            stopped. A folder without a run is simply started.
+            stopped. A folder without a checkpoint is started from step 0, with a warning.
         progress: Called at every evaluation and now and then between them.
         warn: Called with a sentence when something is not as asked and the run goes on.
         spaces: The spaces of a frozen core, whose outputs ride behind the observations.
         loggers: More loggers, beside `metrics.jsonl` and TensorBoard.
+
+    Raises:
+        Stopped: SIGINT or SIGTERM came. The run has saved a checkpoint, except after a second
+            signal, which stops it at once.
     """
     env = env if env is not None else config.env
     session = Session(config, env, spaces)  # before the folder: a bad env leaves nothing behind
     folder = RunFolder(Path(out), config.to_dict(), resume)
     try:
-        return Run(config, env, session, folder, progress, warn, loggers).finish()
+        with Interruption() as interruption:
+            loop = Run(config, env, session, folder, progress, warn, loggers, interruption)
+            if resume and loop.saved is None:
+                warn(f"{folder.path} has no checkpoint to resume: the run starts from step 0")
+            return loop.finish()
     finally:
         folder.close()
         session.envs.close()
@@ -115,14 +124,16 @@ class Run:
         progress: Progress | None,
         warn: Callable[[str], None],
         loggers: Sequence[Logger],
+        interruption: Interruption,
     ) -> None:
         self.config, self.session, self.folder = config, session, folder
-        self.progress = progress
+        self.progress, self.warn, self.interruption = progress, warn, interruption
         self.best, self.next_eval = -np.inf, 0
+        self.saved: int | None = None  # the step of the newest checkpoint
         size = self._restore(env, warn)
-        self.resumed = size is not None
         self.metrics = JsonLines(folder.path, size or 0, warn)
-        board = TensorBoard(folder.path, session.step if self.resumed else None)
+        logged = session.step - (session.step >= self.next_eval)  # the last step in the logs
+        board = TensorBoard(folder.path, None if size is None else logged)
         self.loggers: list[Logger] = [self.metrics, board, *loggers]
         self.eval_envs = Envs(
             env, min(config.eval_episodes, 20), lambda i, k: 0, config.test_kwargs
@@ -148,7 +159,7 @@ class Run:
                 f"{name_of(env)} did not come back to its saved state (it is not deterministic "
                 "given its seed): the running episodes go on from where they replayed to"
             )
-        self.next_eval = state.next_eval
+        self.saved, self.next_eval = state.step, state.next_eval
         self.best = -np.inf if state.best is None else state.best
         return state.metrics_size
 
@@ -159,8 +170,11 @@ class Run:
     def finish(self) -> Policy:
         """Train until the last step, evaluate, and save the policy and the result."""
         try:
-            self._train()
-            policy = self._result()
+            try:
+                self._train()
+                policy = self._result()
+            except Stopped as stop:
+                raise self._saved_stop(stop) from None
         except BaseException:
             with contextlib.suppress(Exception):  # closing must not hide what went wrong
                 self._close()
@@ -170,15 +184,35 @@ class Run:
 
     def _train(self) -> None:
         session, config = self.session, self.config
-        if not self.resumed:
+        if session.step >= self.next_eval:  # a new run, or one that was stopped while it evaluated
             self.evaluate()
+            self._show_progress()
         while session.step < config.steps:
+            self.interruption.check()
             session.advance()
             due = session.step >= min(self.next_eval, config.steps)
             if due:
                 self.evaluate()
-            if self.progress is not None and (due or session.step % (32 * config.envs) == 0):
-                self.progress(session.step, self.figures, self.speed())
+            if due or session.step % (32 * config.envs) == 0:
+                self._show_progress()
+
+    def _show_progress(self) -> None:
+        if self.progress is not None:
+            self.progress(self.session.step, self.figures, self.speed())
+
+    def _saved_stop(self, stop: Stopped) -> Stopped:
+        """Write a checkpoint, and return `stop` with a sentence that says how to go on."""
+        step, how = f"step {self.session.step:,}", "the same command with --resume goes on"
+        try:
+            if self.interruption.hurried:  # between any two instructions: nothing can be saved
+                raise stop
+            if self.saved != self.session.step:
+                self.warn(f"stopping: {step} is being saved; a second Ctrl-C stops at once")
+                self._checkpoint()
+        except Stopped as second:
+            older = f"; {how} from step {self.saved:,}" if self.saved is not None else ""
+            return Stopped(second.signal, f"stopped before {step} was saved{older}")
+        return Stopped(stop.signal, f"stopped at {step}, which is saved; {how} from there")
 
     def _close(self) -> None:
         """Close the loggers and the envs; all of them, even if one fails."""
@@ -190,6 +224,7 @@ class Run:
     def evaluate(self) -> None:
         """Evaluate and log the policy; save it if it is the best, and a checkpoint if due."""
         session, config = self.session, self.config
+        self.next_eval = session.step  # a run that is stopped before the end of this starts with it
         policy = session.policy()
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(policy.params)):
             raise InputError(
@@ -197,10 +232,10 @@ class Run:
                 "learning rate or scale the rewards; the last checkpoint is untouched"
             )
         seed = stream_seed(config.seed, Stream.EVALUATION, session.step)
-        summary = evaluate(policy, self.eval_envs, config.eval_episodes, seed).summary()
-        self.figures = (
-            session.figures() | eval_figures(summary) | self._setting_figures(policy, seed)
-        )
+        with self.interruption.at_once():
+            summary = evaluate(policy, self.eval_envs, config.eval_episodes, seed).summary()
+            at_settings = self._setting_figures(policy, seed)
+        self.figures = session.figures() | eval_figures(summary) | at_settings
         for logger in self.loggers:
             logger.log(session.step, self.figures, self.speed())
         if summary["return"] > self.best:
@@ -213,6 +248,8 @@ class Run:
             self.last_save = now
 
     def _checkpoint(self) -> None:
+        if self.saved == self.session.step:  # before its evaluation, which will be repeated
+            return
         arrays, numbers = self.session.state()
         state = RunState(
             **vars(numbers),
@@ -222,6 +259,7 @@ class Run:
         )
         replay = self.session.replay.state()
         self.folder.checkpoints.save(str(self.session.step), arrays, replay, asdict(state))
+        self.saved = self.session.step
 
     def _setting_figures(self, policy: Policy, seed: int) -> dict[str, Any]:
         """The headline figures at a few settings, where one run gives every smoothness."""
@@ -240,13 +278,14 @@ class Run:
         """Calibrate, evaluate and save the last policy."""
         config, envs = self.config, self.eval_envs
         policy = self.session.policy()
-        if policy.traits.adjustable:
-            policy = calibrate(policy, envs, config.calibration_episodes, config.seed)
+        with self.interruption.at_once():
+            if policy.traits.adjustable:
+                policy = calibrate(policy, envs, config.calibration_episodes, config.seed)
+            final = (envs, config.final_episodes, stream_seed(config.seed, Stream.FINAL))
+            result: dict[str, Any] = sampled_and_greedy(policy, *final)
+            if policy.nested:
+                result["core"] = evaluate(policy.core(), *final).summary()
         policy.save(self.folder.path / "policy.safetensors")
-        final = (envs, config.final_episodes, stream_seed(config.seed, Stream.FINAL))
-        result: dict[str, Any] = sampled_and_greedy(policy, *final)
-        if policy.nested:
-            result["core"] = evaluate(policy.core(), *final).summary()
         if policy.calibration is not None:
             result["calibration"] = policy.calibration.to_dict()
         step = self.session.step

@@ -1,4 +1,5 @@
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -9,8 +10,10 @@ import pytest
 from policy_inertia import InputError
 from policy_inertia.study.plan import Run
 from policy_inertia.study.results import Results
+from policy_inertia.study.run import workers
 from policy_inertia.study.run.scheduler import run_study
 from policy_inertia.study.run.workers import Worker, Workers
+from tests.support.runs import newest
 from tests.support.tiny_studies import run_files, tiny, under_way, wait_for
 
 TOML = """
@@ -56,15 +59,57 @@ def test_the_workers_of_a_killed_study_end_and_the_same_command_goes_on(
     study = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     wait_for(lambda: under_way(out))
     processes = Path(f"/proc/{study.pid}/task/{study.pid}/children")
-    workers = [int(pid) for pid in processes.read_text().split()]
-    assert workers
+    children = [int(pid) for pid in processes.read_text().split()]
+    assert children
     study.kill()
     study.wait()
-    wait_for(lambda: not any(_alive(pid) for pid in workers), 10)
+    wait_for(lambda: not any(_alive(pid) for pid in children), 60)
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert run_files(out) == run_files(undisturbed[0])
     assert "policy-inertia study" in (out / "report.html").read_text()
+
+
+def test_ctrl_c_lets_the_runs_of_a_study_save_themselves(
+    undisturbed: tuple[Path, Results], tmp_path: Path
+) -> None:
+    out, file = tmp_path / "s", tmp_path / "tiny.toml"
+    seldom = TOML.replace("checkpoint_seconds = 0", "checkpoint_seconds = 600")
+    file.write_text(seldom.replace('"dqn", "nsac"', '"nsac"').replace("seeds = 2", "seeds = 1"))
+    command = [sys.executable, "-m", "policy_inertia", "study", str(file), "--out", str(out)]
+    study = subprocess.Popen(
+        [*command, "--quiet"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+    def evaluations() -> int:
+        return sum(len(p.read_text().splitlines()) for p in out.rglob("metrics.jsonl"))
+
+    wait_for(lambda: evaluations() >= 2)
+    os.killpg(study.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    _, text = study.communicate()
+    assert study.returncode == 128 + signal.SIGINT
+    assert "the same command goes on" in text
+    (run,) = (p.parent for p in out.rglob("run.json"))
+    saved = int(newest(run).name.removeprefix("checkpoint-"))
+    assert 200 <= saved < 1_600
+    done = subprocess.run([*command, "--no-report"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert run_files(out).items() <= run_files(undisturbed[0]).items()
+
+
+def test_worker_that_does_not_end_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "GRACE", 0.0)
+    pool = Workers(1)
+    pool.submit(tiny().runs(tmp_path)[0])
+    (busy,) = pool.busy
+    pool.close()
+    assert busy.process.returncode == -signal.SIGKILL
 
 
 def _alive(pid: int) -> bool:

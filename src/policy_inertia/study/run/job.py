@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ import jax
 
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.calibration.within_limits import LIMITS, best_within, within_limits
-from policy_inertia.errors import InputError
+from policy_inertia.errors import InputError, Stopped
 from policy_inertia.evaluation.evaluate import sampled_and_greedy
 from policy_inertia.machine import use_one_thread
 from policy_inertia.metrics.measures import RETURN
@@ -29,6 +30,7 @@ from policy_inertia.seeds import Stream, stream_seed
 from policy_inertia.study.folder import finished, read_extra, write_extra
 from policy_inertia.study.plan import EXTRAS, Extra, Run
 from policy_inertia.training.checkpoints import Checkpoints
+from policy_inertia.training.interruption import request_stop
 from policy_inertia.training.loop import run
 
 Job = dict[str, Any]
@@ -75,11 +77,15 @@ def _execute(job: Job) -> None:
         values = from_file(values, ", ".join(job["files"]))
     config = RunConfig.from_dict(values)
     if not finished(path, config.steps) or _cannot_evaluate(job):
-        run(config, path, resume=True)
+        run(config, path, resume=(path / "run.json").exists(), warn=_print)
     for name in EXTRAS:
         evaluate_extra(path, config, name, job[name])
     Checkpoints(path).remove()  # a checkpoint with its replay is much larger than all other files
     jax.clear_caches()  # the next run compiles programs of its own
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 def _cannot_evaluate(job: Job) -> bool:
@@ -169,8 +175,10 @@ def serve() -> None:
     """Be a worker: read a job from each line of stdin, write its outcome to stdout.
 
     An env may print too, so outcomes go to a copy of stdout and prints go to stderr. When the
-    study that started this process ends, stdin closes, and the worker ends as well.
+    study that started this process ends, stdin closes, and the worker ends as well: it saves a run
+    that is under way. Ctrl-C in a terminal goes to all processes, and here the study answers it.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     outcomes = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     jobs: Queue[Job] = Queue()
@@ -178,12 +186,16 @@ def serve() -> None:
     def listen() -> None:
         for line in sys.stdin:
             jobs.put(json.loads(line))
-        os._exit(1)
+        if not request_stop():
+            os._exit(1)
 
     threading.Thread(target=listen, daemon=True).start()
-    while True:
-        outcomes.write(json.dumps(asdict(attempt(jobs.get()))) + "\n")
-        outcomes.flush()
+    try:
+        while True:
+            outcomes.write(json.dumps(asdict(attempt(jobs.get()))) + "\n")
+            outcomes.flush()
+    except Stopped as stop:
+        sys.exit(str(stop))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from policy_inertia.envs.making import make_vector
-from policy_inertia.errors import InputError
+from policy_inertia.errors import InputError, Stopped
 from policy_inertia.origin import trusted
 from policy_inertia.study.folder import StudyFolder, collect, finished, read_extra
 from policy_inertia.study.plan import EXTRAS, Run, Study
@@ -23,6 +23,7 @@ from policy_inertia.study.results import Results
 from policy_inertia.study.run.job import Outcome
 from policy_inertia.study.run.workers import Workers
 from policy_inertia.study.run_records import Records
+from policy_inertia.training.interruption import Interruption
 from policy_inertia.training.loggers import read_metrics
 from policy_inertia.training.run_folder import read_description, refuse_other
 
@@ -103,6 +104,10 @@ def run_study(
         watch: called with all runs while they go on.
         command: the command line to show in the report.
         records: a folder of records; none are read or written without it.
+
+    Raises:
+        Stopped: SIGINT or SIGTERM came. The runs under way on this machine have saved themselves,
+            except after a second signal, which stops them at once.
     """
     path = Path(out).absolute()
     runs = study.runs(path)
@@ -112,15 +117,19 @@ def run_study(
     _refuse_bad_envs([r for r in runs if not done_or_recorded(r, records)])
     folder = StudyFolder(path, study, command)
     pool = pool or Workers()
-    try:
-        for r in runs:
-            _prepare(r, records)
-        carry_out(runs, pool, watch or (lambda runs: None), records)
-        folder.write_failures(runs)
-        return _vouched_for(collect(path), study)
-    finally:
-        pool.close()
-        folder.close()
+    with Interruption() as interruption:
+        try:
+            with interruption.at_once():
+                for r in runs:
+                    _prepare(r, records)
+                carry_out(runs, pool, watch or (lambda runs: None), records)
+            folder.write_failures(runs)
+            return _vouched_for(collect(path), study)
+        except Stopped as stop:
+            raise Stopped(stop.signal, "stopped; the same command goes on") from None
+        finally:
+            pool.close()
+            folder.close()
 
 
 def _vouched_for(results: Results, study: Study) -> Results:

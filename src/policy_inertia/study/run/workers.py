@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from queue import Empty, Queue
 
@@ -16,6 +18,9 @@ from policy_inertia.machine import ONE_THREAD
 from policy_inertia.study.plan import Run
 from policy_inertia.study.run import job
 from policy_inertia.study.run.job import Job, Outcome, job_of
+
+GRACE = 60.0
+"""Seconds in which runs under way can save themselves when a study is stopped."""
 
 
 class Workers:
@@ -52,10 +57,19 @@ class Workers:
                 self.idle.remove(worker)
 
     def close(self) -> None:
-        for worker in (*self.idle, *self.busy):
-            worker.process.kill()
-            worker.process.wait()
-        self.idle, self.busy = [], {}
+        """End all processes; runs under way have some time to save themselves."""
+        try:
+            for worker in self.busy:
+                worker.end()
+            deadline = time.monotonic() + GRACE
+            for worker in self.busy:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    worker.process.wait(max(0.0, deadline - time.monotonic()))
+        finally:  # at once after a second signal
+            for worker in (*self.idle, *self.busy):
+                worker.process.kill()
+                worker.process.wait()
+            self.idle, self.busy = [], {}
 
 
 class Worker:
@@ -82,6 +96,12 @@ class Worker:
             self.process.stdin.flush()
         except BrokenPipeError:
             pass  # the process died while it was idle: `_read_outcomes` reports that
+
+    def end(self) -> None:
+        """Ask the process to save its run and to end."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
 
     def _read_stderr(self) -> None:
         for line in self.process.stderr or ():
