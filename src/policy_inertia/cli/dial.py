@@ -36,7 +36,10 @@ class Dial(Command):
     def run(self) -> None:
         from policy_inertia.calibration.curves import curves
         from policy_inertia.drawing.calibration_plot import draw_calibrations
+        from policy_inertia.drawing.plots import picture_kind
 
+        picture = self.out or self.source.beside("dial.png")
+        picture_kind(picture)  # a wrong name is refused before minutes of measuring
         policy = self.source.load()
         env, kwargs = self.source.environment(policy)
         with working("measuring") as update:
@@ -55,7 +58,6 @@ class Dial(Command):
                 f"{curve.label}{mode} on {env}, {curve.table.episodes} greedy episodes each",
                 curve.table,
             )
-        picture = self.out or self.source.beside("dial.png")
         tables = {curve.label: curve.table for curve in measured}
         draw_calibrations(tables, f"{policy.method} on {env}", picture)
         say(f"Picture: {picture}")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from policy_inertia.drawing.palette import colour
-from policy_inertia.drawing.plots import Line, Panel, Point, save
+from policy_inertia.drawing.plots import Line, Panel, save
 from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.metrics.measures import OSCILLATION, Measure, select_measures
 
@@ -24,7 +24,7 @@ def draw_calibrations(tables: dict[str, Calibration], title: str, path: Path) ->
     measures = [m for m in select_measures(figures, "headline") if m is not OSCILLATION]
     panels = [_panel(m.label, _value(m), tables) for m in measures]
     panels.append(_panel("price, rate or threshold (log10)", _log_setting, tables))
-    save(panels, f"{title}: each dot is one setting, greedy actions", path)
+    save(panels, f"{title}: each dot is one setting, greedy actions", path, legend=True)
 
 
 Height = Callable[[Row], float | None]
@@ -39,14 +39,12 @@ def _log_setting(row: Row) -> float | None:
 
 
 def _panel(label: str, height: Height, tables: dict[str, Calibration]) -> Panel:
-    """One line per calibration, with its name in the middle; rows without a height are left out."""
-    lines, names = [], []
+    """One line per calibration; rows without a height are left out."""
+    lines = []
     for i, (name, table) in enumerate(tables.items()):
         places = [(row.oscillation_ratio, height(row)) for row in table.rows]
         known = [(x, y) for x, y in places if y is not None]
         if known:  # a dial that never saw a reward has the price 0 alone
             x, y = zip(*known, strict=True)
             lines.append(Line(name, colour(i), x, y, dots=True))
-            middle = len(known) // 2
-            names.append(Point(name, colour(i), "", x[middle], y[middle]))
-    return Panel(OSCILLATION.label, label, lines, names, label_ends=False)
+    return Panel(OSCILLATION.label, label, lines, label_ends=False)

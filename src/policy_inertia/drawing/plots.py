@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from policy_inertia.drawing.palette import INK, text_colour
 from policy_inertia.errors import InputError, visible
@@ -21,6 +23,8 @@ from policy_inertia.files import write_file
 
 KINDS = ("png", "svg", "pdf")
 LONGEST = 24  # letters of a label
+LONGEST_IN_LEGEND = 80
+TITLE = 60  # letters of a title's line, for each panel
 SPOTS = (
     (8, 6), (8, -6), (-8, 6), (-8, -6), (0, 14), (0, -14), (8, 20), (8, -20), (-8, 20), (14, 0),
 )  # fmt: skip
@@ -60,19 +64,24 @@ class Point:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes. The name of a line stands at its end, the name of a point beside it."""
+    """One pair of axes. The name of a line stands at its end, the name of a point beside it.
+
+    Over `time`, x counts steps, which are shown in thousands.
+    """
 
     x_label: str
     y_label: str
     lines: Sequence[Line] = ()
     points: Sequence[Point] = field(default=())
     label_ends: bool = True
+    time: bool = False
 
 
-def save(panels: Sequence[Panel], title: str, *paths: Path) -> None:
+def save(panels: Sequence[Panel], title: str, *paths: Path, legend: bool = False) -> None:
     """Draw panels side by side into one file per path; the ending says which kind."""
     kinds = [picture_kind(path) for path in paths]
-    for path, data in zip(paths, render(panels, title, kinds, paths[0].stem), strict=True):
+    pictures = render(panels, title, kinds, paths[0].stem, legend)
+    for path, data in zip(paths, pictures, strict=True):
         write_file(path, data)
 
 
@@ -80,8 +89,10 @@ def picture_kind(path: Path) -> str:
     """The kind of picture that a path asks for by its ending.
 
     Raises:
-        InputError: Pictures are not drawn as such files.
+        InputError: Pictures are not drawn as such files, or a folder has this name.
     """
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a picture in it, such as {path / 'dial.png'}")
     kind = path.suffix.lower().removeprefix(".")
     if kind not in KINDS:
         raise InputError(f"{path}: a picture is drawn as .{' or .'.join(KINDS)}")
@@ -89,7 +100,11 @@ def picture_kind(path: Path) -> str:
 
 
 def render(
-    panels: Sequence[Panel], title: str = "", kinds: Sequence[str] = ("svg",), salt: str = ""
+    panels: Sequence[Panel],
+    title: str = "",
+    kinds: Sequence[str] = ("svg",),
+    salt: str = "",
+    legend: bool = False,
 ) -> list[bytes]:
     """Draw panels side by side, and return the picture in each kind of file.
 
@@ -98,21 +113,51 @@ def render(
         title: Text above the panels.
         kinds: Endings of files, such as "svg" and "png".
         salt: Keeps the ids inside the SVGs of one page apart.
+        legend: Write the names of the lines once, below all panels.
     """
     with house_style(salt):
-        figure = Figure(figsize=(5 * len(panels), 3.8), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots(1, len(panels), squeeze=False)[0]
-        for axis, panel in zip(axes, panels, strict=True):
-            _draw(axis, panel)
-        if title:
-            figure.suptitle(visible(title), fontsize=10, parse_math=False)
-        layout: Any = figure.get_layout_engine()
-        layout.execute(figure)
-        figure.set_layout_engine("none")  # once is enough; it is the slowest part
-        for axis, panel in zip(axes, panels, strict=True):
-            _label_points(axis, panel)  # after everything else has its place
+        figure = draw(panels, title, legend)
         return [encoded(figure, kind) for kind in kinds]
+
+
+def draw(panels: Sequence[Panel], title: str = "", legend: bool = False) -> Figure:
+    """Draw panels side by side; see `render`."""
+    figure = Figure(figsize=(5 * len(panels), 3.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axis, panel in zip(axes, panels, strict=True):
+        _draw(axis, panel)
+    if title:
+        lines = visible(title).split("\n")
+        wrapped = [part for line in lines for part in textwrap.wrap(line, TITLE * len(panels))]
+        figure.suptitle("\n".join(wrapped), fontsize=10, parse_math=False)
+    if legend:
+        _draw_legend(figure, panels)
+    layout: Any = figure.get_layout_engine()
+    layout.execute(figure)
+    figure.set_layout_engine("none")  # once is enough; it is the slowest part
+    for axis, panel in zip(axes, panels, strict=True):
+        _label_points(axis, panel)  # after everything else has its place
+    return figure
+
+
+def _draw_legend(figure: Figure, panels: Sequence[Panel]) -> None:
+    """Write the names of all lines below the panels, in as few rows as fit the picture."""
+    lines = {line.label: line for panel in panels for line in panel.lines}
+    samples = [
+        Line2D([], [], color=line.colour, lw=2, ls=_dashes(line), marker=_dot(line), ms=3.5)
+        for line in lines.values()
+    ]
+    names = [short(name, LONGEST_IN_LEGEND) for name in lines]
+    for columns in range(len(names), 0, -1):
+        legend = figure.legend(
+            samples, names, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+        )
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+        if columns == 1 or legend.get_window_extent().width < figure.bbox.width:
+            break
+        legend.remove()
 
 
 @contextlib.contextmanager
@@ -143,12 +188,12 @@ def _draw(axis: Any, panel: Panel) -> None:
     axis.patch.set_alpha(0)
     axis.set(xlabel=panel.x_label, ylabel=panel.y_label)
     axis.spines[["top", "right"]].set_visible(False)
-    axis.grid(axis="both" if panel.points else "y", alpha=0.25)
-    if not panel.points:
+    axis.grid(axis="y" if panel.time else "both", alpha=0.25)
+    if panel.time:
         axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x else "0")
     ends = []
     for line in panel.lines:
-        style, marker = "--" if line.dashed else "-", "o" if line.dots else ""
+        style, marker = _dashes(line), _dot(line)
         axis.plot(line.x, line.y, color=line.colour, lw=2, ls=style, marker=marker, ms=3.5)
         if line.low is not None:
             axis.fill_between(line.x, line.low, line.high, color=line.colour, alpha=0.15, lw=0)
@@ -163,6 +208,14 @@ def _draw(axis: Any, panel: Panel) -> None:
         _label_ends(axis, ends)
 
 
+def _dashes(line: Line) -> str:
+    return "--" if line.dashed else "-"
+
+
+def _dot(line: Line) -> str:
+    return "o" if line.dots else ""
+
+
 def _draw_point(axis: Any, p: Point) -> None:
     x_error, y_error = (
         None if interval is None else [[value - interval[0]], [interval[1] - value]]
@@ -173,10 +226,10 @@ def _draw_point(axis: Any, p: Point) -> None:
     axis.plot(p.x, p.y, p.marker, ms=7, mec=p.colour, mfc=face, mew=1.6, ls="none")
 
 
-def short(name: str) -> str:
+def short(name: str, longest: int = LONGEST) -> str:
     """Cut a name, so that it leaves room for the picture."""
     name = visible(name)
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+    return name if len(name) <= longest else name[: longest - 1] + "…"
 
 
 def _label_ends(axis: Any, ends: list[tuple[float, str, str]]) -> None:

@@ -70,6 +70,7 @@ def curves(experiment: ExperimentResults, task: str, statistic: Statistic = "iqm
                 for i, c in enumerate(learning_curves(lines, measure, statistic))
                 if c is not None
             ],
+            time=True,
         )
         for measure in measures
     ]
