@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from policy_inertia.algorithms.controllers.prices import DECADES
-from policy_inertia.envs.making import EnvLike
+from policy_inertia.envs.making import EnvLike, side_by_side
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
@@ -49,8 +49,8 @@ def calibrate(
 
     Args:
         policy: The policy to measure.
-        env: A Gymnasium id, a function that makes an env, or open envs. By default the task that
-            the policy was trained on, with its arguments.
+        env: A Gymnasium id, a function that makes an env, an env (as for `evaluate`), or open
+            envs. By default the task that the policy was trained on, with its arguments.
         episodes: Number of episodes at each setting.
         seed: Seed of the episodes.
         settings: The settings to measure. By default they go from the loosest to where the policy
@@ -69,7 +69,8 @@ def calibrate(
         if not policy.task:
             raise InputError("this policy does not say on which task it was trained: give env")
         env, env_kwargs = policy.task, env_kwargs or policy.env_kwargs
-    envs = env if isinstance(env, Envs) else Envs(env, min(episodes, 20), _any_seed, env_kwargs)
+    n = min(episodes, 20)
+    envs = env if isinstance(env, Envs) else Envs(env, side_by_side(env, n), _any_seed, env_kwargs)
     first_seed = stream_seed(seed, Stream.CALIBRATION)
 
     def measure(predictor: Predictor) -> dict[str, Any]:

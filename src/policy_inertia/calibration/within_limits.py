@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.calibration.sweep import first_settings
-from policy_inertia.envs.making import EnvLike
+from policy_inertia.envs.making import EnvLike, side_by_side
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
@@ -46,7 +46,7 @@ def within_limits(
 
     Args:
         policy: The policy.
-        env: A Gymnasium id, or a function that makes an env.
+        env: A Gymnasium id, a function that makes an env, or an env (as for `evaluate`).
         episodes: Number of episodes of each measurement.
         seed: Seed of the episodes.
         limits: The limits.
@@ -55,7 +55,7 @@ def within_limits(
             tuned by hysteresis too: it has no reason of its own to save a token.
         env_kwargs: Arguments of the env.
     """
-    envs = Envs(env, min(episodes, 20), lambda i, k: 0, env_kwargs)
+    envs = Envs(env, side_by_side(env, min(episodes, 20)), lambda i, k: 0, env_kwargs)
     first = stream_seed(seed, Stream.CALIBRATION)
 
     def measured(limited: Policy) -> Measured:

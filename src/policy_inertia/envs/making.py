@@ -1,20 +1,28 @@
-"""How an env is made: from its Gymnasium id, by our own names too, or by a function."""
+"""How an env is made: from its Gymnasium id, by our own names too, by a function, or by an env.
+
+An env object stands for the env that its `spec` describes: copies are made by the spec, and the
+object itself is left alone. An object without a spec, or in a wrapper that cannot be made again,
+is used itself, as a batch of one; it is reset and stepped, and not closed.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from policy_inertia.envs.file_envs import allowed
 from policy_inertia.envs.registry import task_of
 from policy_inertia.envs.spaces import Spaces
-from policy_inertia.errors import InputError, nearest
+from policy_inertia.errors import InputError, nearest, shown
 
-EnvLike = str | Callable[..., gym.Env]
+EnvLike = str | Callable[..., gym.Env] | gym.Env
 ID = re.compile(r"(\w[\w.]*:)?[^:]+")
 """An id, perhaps with the package that registers it in front."""
 
@@ -23,21 +31,117 @@ def name_of(env: EnvLike) -> str:
     """The name of an env in files and messages."""
     if isinstance(env, str):
         return env
+    if isinstance(env, gym.Env):
+        return env.spec.id if env.spec is not None else type(env.unwrapped).__name__
     return getattr(env, "__name__", type(env).__name__).strip("<>")  # <lambda> is no file name
+
+
+class EnvCopies:
+    """A function that makes copies of an env object by its spec, wrappers included."""
+
+    def __init__(self, spec: EnvSpec) -> None:
+        self.spec = spec
+        wrappers = reversed(spec.additional_wrappers)
+        self.__name__ = "".join(f"{w.name}(" for w in wrappers) + spec.id
+        self.__name__ += ")" * len(spec.additional_wrappers)
+
+    def __call__(self, **kwargs: Any) -> gym.Env:
+        return gym.make(self.spec, disable_env_checker=True, **kwargs)
+
+
+class _Borrowed(gym.Wrapper):
+    """An env of the user, which stays open."""
+
+    def close(self) -> None:
+        pass
+
+
+def source_of(env: EnvLike, kwargs: dict[str, Any] | None = None) -> tuple[EnvLike, dict[str, Any]]:
+    """What several envs are made of: an id or a function, and its arguments.
+
+    An id and a function are returned as they are. An env object is returned as the id and arguments
+    that its spec holds, or as a function if it has wrappers; as itself if it cannot be made again.
+
+    Raises:
+        InputError: The object cannot be made again, and arguments are given for it.
+    """
+    kwargs = kwargs or {}
+    if not isinstance(env, gym.Env):
+        return env, kwargs
+    spec = _spec_of(env)
+    if spec is None:
+        if kwargs:
+            raise InputError(
+                f"{name_of(env)} is an env without a spec, and arguments are given for it: make it "
+                "with them, or give its Gymnasium id"
+            )
+        return env, {}
+    own = {k: v for k, v in spec.kwargs.items() if (k, v) != ("render_mode", "human")}
+    registered = gym.registry.get(spec.id)
+    if (
+        registered is None
+        or spec.entry_point != registered.entry_point
+        or spec.additional_wrappers != registered.additional_wrappers
+        or not _is_data(own)
+    ):
+        return EnvCopies(dataclasses.replace(spec, kwargs=own)), kwargs
+    if spec.max_episode_steps != registered.max_episode_steps:
+        own["max_episode_steps"] = spec.max_episode_steps or -1  # -1: no time limit
+    return spec.id, own | kwargs
+
+
+def copyable(env: EnvLike, kwargs: dict[str, Any] | None = None) -> tuple[EnvLike, dict[str, Any]]:
+    """The same as `source_of`, for those who need several copies.
+
+    Raises:
+        InputError: The env is an object that cannot be made again.
+    """
+    env, kwargs = source_of(env, kwargs)
+    if isinstance(env, gym.Env):
+        raise InputError(
+            f"{name_of(env)} is an env without a spec, and several copies of it are needed: give "
+            "its Gymnasium id, or a function that makes it"
+        )
+    return env, kwargs
+
+
+def side_by_side(env: EnvLike, n: int) -> int:
+    """How many copies of an env may run side by side: `n`, or 1 for an object without a spec."""
+    return 1 if isinstance(source_of(env)[0], gym.Env) else n
+
+
+def _spec_of(env: gym.Env) -> EnvSpec | None:
+    """The spec by which an env can be made again; None if there is none."""
+    spec = env.spec
+    if spec is None or any(wrapper.kwargs is None for wrapper in spec.additional_wrappers):
+        return None
+    return spec
+
+
+def _is_data(values: Any) -> bool:
+    """Whether the arguments of an env can be written to a run's settings."""
+    try:
+        json.dumps(values)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def make_env(env: EnvLike, kwargs: dict[str, Any] | None = None) -> gym.Env:
     """Make one env.
 
     Args:
-        env: A Gymnasium id, or a function that makes an env.
+        env: A Gymnasium id, a function that makes an env, or an env (see the top of this file).
         kwargs: The env's own arguments, which `gym.make` or the function takes by name.
 
     Raises:
         InputError: There is no such env, or it cannot be made with these arguments.
         TrustError: The id or the arguments come from a file and could run code; see `file_envs`.
     """
-    env, kwargs = _resolved(env, kwargs or {})
+    env, kwargs = source_of(env, kwargs)
+    if isinstance(env, gym.Env):
+        return _Borrowed(env)
+    env, kwargs = _resolved(env, kwargs)
     try:
         # the checker is slower than many envs, and warns about what is checked here anyway
         if isinstance(env, str):
@@ -56,10 +160,14 @@ def make_env(env: EnvLike, kwargs: dict[str, Any] | None = None) -> gym.Env:
         ) from error
 
 
-def _resolved(env: EnvLike, kwargs: dict[str, Any]) -> tuple[EnvLike, dict[str, Any]]:
+def _resolved(
+    env: str | Callable[..., gym.Env], kwargs: dict[str, Any]
+) -> tuple[str | Callable[..., gym.Env], dict[str, Any]]:
     """Register the env if it is one of ours; return what Gymnasium knows it by."""
     if not (isinstance(env, str) or callable(env)):
-        raise InputError(f"env is {env!r}: give a Gymnasium id, or a function that makes an env")
+        raise InputError(
+            f"env is {shown(env)}: give a Gymnasium id, a function that makes an env, or an env"
+        )
     arguments: Any = kwargs  # a file may hold anything
     if not isinstance(arguments, dict) or not all(isinstance(name, str) for name in arguments):
         raise InputError(f"the arguments of the env are {kwargs!r}: give a dictionary of names")
@@ -81,8 +189,12 @@ def _resolved(env: EnvLike, kwargs: dict[str, Any]) -> tuple[EnvLike, dict[str, 
 def make_vector(
     env: EnvLike, n: int, kwargs: dict[str, Any] | None = None
 ) -> tuple[VectorEnv, Spaces]:
-    """Make `n` copies of an env; see `make_env`."""
-    given = kwargs or {}
+    """Make `n` copies of an env; see `make_env`.
+
+    Raises:
+        InputError: The env is an object that cannot be made again, and `n` is above 1.
+    """
+    env, given = copyable(env, kwargs) if n > 1 else source_of(env, kwargs)
 
     def one() -> gym.Env:
         return make_env(env, given)

@@ -47,7 +47,7 @@ class Envs:
         """Make the envs and start an episode in each.
 
         Args:
-            env: A Gymnasium id, or a function that makes an env.
+            env: A Gymnasium id, a function that makes an env, or an env; see `making`.
             n: How many envs.
             seed_of: Gives the seed of env i's k-th episode.
             kwargs: The env's own arguments.

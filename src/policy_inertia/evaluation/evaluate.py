@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.actions.space import select
-from policy_inertia.envs.making import EnvLike
+from policy_inertia.envs.making import EnvLike, side_by_side
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
@@ -38,7 +38,8 @@ def evaluate(
     Args:
         policy: Anything with Stable-Baselines3's `predict`. If it has a method `seed`, its sampling
             is seeded too; seed other policies yourself.
-        env: A Gymnasium id, a function that makes an env, or open envs.
+        env: A Gymnasium id, a function that makes an env, an env, or open envs. Of an env, copies
+            are made by its spec; without a spec it is used itself, one episode after the other.
         episodes: Number of episodes.
         seed: The k-th episode starts from the k-th seed that this seed gives.
         deterministic: Take the most probable actions. The paper samples them.
@@ -54,7 +55,7 @@ def evaluate(
         env.restart(queue.seed_of)
         seed_policy(policy, seed)
         return _run(policy, env, queue, episodes, deterministic)
-    envs = Envs(env, min(episodes, MOST_ENVS), queue.seed_of, env_kwargs)
+    envs = Envs(env, side_by_side(env, min(episodes, MOST_ENVS)), queue.seed_of, env_kwargs)
     try:
         seed_policy(policy, seed)
         return _run(policy, envs, queue, episodes, deterministic)

@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 from PIL import Image
 
-from policy_inertia.envs.making import EnvLike, make_env, name_of
+from policy_inertia.envs.making import EnvCopies, EnvLike, make_env, name_of, source_of
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import seed_policy
@@ -111,7 +111,8 @@ def record(
 
     Args:
         policy: Anything with Stable-Baselines3's `predict`.
-        env: A Gymnasium id, or a function that makes an env with `render_mode="rgb_array"`.
+        env: A Gymnasium id, a function that makes an env with `render_mode="rgb_array"`, or an
+            env: a copy that draws is made by its spec; without a spec it is used itself.
         episodes: Number of episodes.
         seed: The episodes start from the same seeds as those of `evaluate`.
         deterministic: Take the most probable actions instead of sampling.
@@ -199,7 +200,8 @@ def _outputs(policy: Policy, obs: Any, state: State) -> dict[str, Any]:
 
 
 def _make(env: EnvLike, frames: bool, kwargs: dict[str, Any]) -> gym.Env:
-    if not frames or not isinstance(env, str):
+    env, kwargs = source_of(env, kwargs)
+    if not frames or not isinstance(env, str | EnvCopies):
         opened = make_env(env, kwargs)
     else:
         with warnings.catch_warnings():
