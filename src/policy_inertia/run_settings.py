@@ -39,6 +39,9 @@ class RunConfig:
     """Transitions in a minibatch."""
     buffer_size: int = 200_000
     """Transitions that the replay buffer holds."""
+    normalise: bool = False
+    """Centre and scale observations that are very small or very large, by their mean and deviation
+    over 2,000 steps of random actions before training. All others stay as they are."""
     memory_map: str | None = None
     """For pixel tasks: a folder for the replay buffer's frames, which are then kept in a file
     instead of in memory."""

@@ -25,6 +25,8 @@ class Stream(IntEnum):
     """The episodes of one evaluation, by number."""
     SAMPLING = 2**31 + 6
     """The actions that a policy samples in an evaluation."""
+    SCALING = 2**31 + 7
+    """The random episodes that measure the scale of observations."""
 
 
 def training_seed(seed: int, env: int, episode: int) -> int:

@@ -233,3 +233,8 @@ def test_the_papers_gradient_vanishes_where_the_fit_does_not() -> None:
     dead = jnp.array([-8.0])
     assert abs(float(jax.grad(paper)(dead)[0])) < 1e-6
     assert float(jax.grad(fit)(dead)[0]) < -0.9
+
+
+def test_double_value_takes_the_online_networks_action() -> None:
+    q, online = jnp.array([[1.0, 5.0], [2.0, 3.0]]), jnp.array([[4.0, 0.0], [0.0, 1.0]])
+    assert losses.double_value(q, online).tolist() == [1.0, 3.0]

@@ -92,11 +92,12 @@ def tensorboard_tags(out: Path) -> set[str]:
 def command(out: Path, method: str) -> list[str]:
     words = f"train {method} CartPole-v1 --steps 6000 --eval-every 400 --eval-episodes 4"
     words += " --final-episodes 4 --calibration-episodes 2 --checkpoint-seconds 0 --quiet"
+    words += " --normalise --double" if method == "dqn" else ""
     words += f" --resume --out {out}"
     return [sys.executable, "-m", "policy_inertia", *words.split()]
 
 
-@pytest.mark.parametrize("method", ["nsac", "dqn-repeat", "dial-sac", "limit-dqn"])
+@pytest.mark.parametrize("method", ["nsac", "dqn-repeat", "dial-sac", "limit-dqn", "dqn"])
 def test_killed_run_ends_bit_for_bit_like_one_that_was_not(method: str, tmp_path: Path) -> None:
     subprocess.run(command(tmp_path / "whole", method), check=True, capture_output=True)
     killed, kills, before = tmp_path / "killed", 0, 500

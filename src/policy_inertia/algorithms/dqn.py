@@ -34,6 +34,9 @@ class DQNConfig(interface.AlgorithmConfig):
     """Decrease of epsilon at each update, from 1; try 1e-4 for short runs."""
     epsilon_final: float = 0.1
     """Where epsilon stays."""
+    double: bool = False
+    """Let the network itself choose the next action whose value its target gives (double DQN):
+    values are then less often too high."""
     huber: float | None = None
     """The loss of an error of Q above this size grows linearly, not as its square; None: never, as
     in the paper. Smaller is more stable but gives rare crashes less weight."""
@@ -72,7 +75,11 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
 
     def update(state: DQNState, batch: Transition, due: Array) -> interface.Updated:
         del due  # one part: whenever this is called, it is due
-        next_value = losses.greedy_value(network(state.target, batch.next_obs))
+        next_q = network(state.target, batch.next_obs)
+        if config.double:
+            next_value = losses.double_value(next_q, network(state.critic, batch.next_obs))
+        else:
+            next_value = losses.greedy_value(next_q)
         target = losses.bellman_target(batch.reward, batch.discount, next_value)
 
         def loss(critic: Tree) -> tuple[Array, None]:

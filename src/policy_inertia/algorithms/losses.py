@@ -46,6 +46,11 @@ def greedy_value(q: Array) -> Array:
     return q.max(-1)
 
 
+def double_value(q: Array, q_online: Array) -> Array:
+    """V = Q(s, argmax_a Q_online(s, a)), the bootstrap of double DQN (van Hasselt et al., 2016)."""
+    return chosen(q, q_online.argmax(-1))
+
+
 def bellman_target(reward: Array, discount: Array, next_value: Array) -> Array:
     """r + gamma V(s'), the target in Equations (J(theta)) and (J(vartheta)); a constant."""
     return lax.stop_gradient(reward + discount * next_value)

@@ -13,6 +13,7 @@ import numpy as np
 from policy_inertia.actions import kinds
 from policy_inertia.actions.discrete import Discrete
 from policy_inertia.actions.space import ActionSpace
+from policy_inertia.envs.scaling import Scaling
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
 from policy_inertia.schema import read_as
@@ -37,6 +38,8 @@ class Spaces:
     first_state: int = 0
     pixels: bool = False
     """Observations are images of bytes: stored as bytes, and seen through convolutions."""
+    scaling: Scaling | None = None
+    """What encoding does to the numbers of an observation, before any network sees them."""
 
     @classmethod
     def of(
@@ -66,7 +69,8 @@ class Spaces:
     def to_dict(self) -> dict[str, Any]:
         """The spaces as JSON."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(Spaces)}
-        return values | {"actions": self.actions.to_dict()}
+        scaling = self.scaling and dataclasses.asdict(self.scaling)
+        return values | {"actions": self.actions.to_dict(), "scaling": scaling}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Spaces:
@@ -89,6 +93,18 @@ class Spaces:
                 f"images of shape {list(self.obs_shape)[:8]}: expected channels, height and width, "
                 f"with sides from {SMALLEST_IMAGE} on"
             )
+
+        numbers = 0 if self.scaling is None else len(self.scaling.center)
+        if numbers and (self.pixels or self.n_states is not None or numbers != math.prod(sizes)):
+            raise InputError(
+                f"the scale of the observations has {numbers} numbers and they are of shape "
+                f"{list(sizes)[:8]}: expected one number for each of a vector's"
+            )
+
+    @property
+    def unscaled(self) -> Spaces:
+        """The env's own spaces: observations as they are."""
+        return dataclasses.replace(self, scaling=None)
 
     @property
     def discrete(self) -> Discrete:
@@ -129,7 +145,8 @@ class Spaces:
             return np.eye(self.n_states, dtype=np.float32)[np.asarray(obs) - self.first_state]
         if self.channels_last:
             obs = np.moveaxis(np.asarray(obs), -1, 1)
-        return np.array(obs, self.dtype, order="C").reshape(len(obs), -1)
+        vectors = np.array(obs, self.dtype, order="C").reshape(len(obs), -1)
+        return vectors if self.scaling is None else self.scaling.apply(vectors)
 
     def encode_for_networks(self, obs: Array) -> np.ndarray:
         """Encode observations for networks only: parts that no network sees may be zeros."""
@@ -142,6 +159,8 @@ class Spaces:
         if self._image is not None:
             images = vectors.reshape(len(vectors), *self._image)
             return np.moveaxis(images, 1, -1) if self.channels_last else images
+        if self.scaling is not None:
+            vectors = self.scaling.undo(vectors)
         return vectors.reshape(len(vectors), *self.obs_shape)
 
 

@@ -17,6 +17,7 @@ from policy_inertia.networks.layers import (
     Flatten,
     Layers,
     OneHot,
+    Rescale,
     convolutions,
     perceptron,
     run,
@@ -157,6 +158,7 @@ def _network_layers(spaces: Spaces, params: Tree) -> tuple[Layers, Layers]:
     if spaces.n_states is not None:
         return (OneHot(spaces.n_states, spaces.first_state),), perceptron(params)
     if not spaces.pixels:
-        return (Flatten(),), perceptron(params)
+        scale = () if spaces.scaling is None else (Rescale(*spaces.scaling.arrays),)
+        return (Flatten(), *scale), perceptron(params)
     first = (ChannelsFirst(),) if spaces.channels_last else ()
     return first + convolutions(params["torso"]), perceptron(params["head"])

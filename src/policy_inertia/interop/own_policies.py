@@ -39,7 +39,7 @@ def load_policy(source: Any, env: Any, options: CoreOptions) -> Core:
             )
     if env is not None:
         _, spaces = read_spaces(env, options.env_kwargs)
-        if spaces.to_dict() != policy.spaces.to_dict():
+        if spaces.to_dict() != policy.spaces.unscaled.to_dict():
             raise InputError(
                 f"{policy} acts on {policy.spaces} and the env has {spaces}: give the env that it "
                 "was trained on"
@@ -48,7 +48,7 @@ def load_policy(source: Any, env: Any, options: CoreOptions) -> Core:
         return policy.spaces.core
     kind, layers = core_network(policy)
     name = options.name or f"{policy.core().method} on {policy.task or 'a task'}"
-    return Core.from_layers(name, policy.spaces, kind, layers, options.temperature)
+    return Core.from_layers(name, policy.spaces.unscaled, kind, layers, options.temperature)
 
 
 LOADER = Loader(is_policy, load_policy)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from policy_inertia.algorithms.frozen import FrozenConfig
+from policy_inertia.envs.scaling import Scaling
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
@@ -37,8 +38,9 @@ class SpacesWithCore(Spaces):
     core: Core = field(kw_only=True, compare=False)
 
     @classmethod
-    def of_core(cls, core: Core) -> SpacesWithCore:
-        return cls(**_fields(core.spaces), core=core)
+    def of_core(cls, core: Core, scaling: Scaling | None = None) -> SpacesWithCore:
+        """The spaces of a core's env; `scaling` is what the controller's networks see."""
+        return cls(**{**_fields(core.spaces), "scaling": scaling}, core=core)
 
     @property
     def without_core(self) -> Spaces:
@@ -140,10 +142,11 @@ def restore_core(
     stored = about.core
     assert stored is not None
     if core is None:
-        return SpacesWithCore.of_core(_stored_core(spaces, arrays, stored))
+        stored_core = _stored_core(spaces.unscaled, arrays, stored)
+        return SpacesWithCore.of_core(stored_core, spaces.scaling)
     task = about.task if not isinstance(core, Core) else None
     core = load_core(core, task, env_kwargs=about.env_kwargs)
-    if core.spaces != spaces:
+    if core.spaces != spaces.unscaled:
         raise InputError(
             f"{core.name} acts on {core.spaces}, not on {spaces}: give the core that the policy "
             "was trained around"
@@ -154,7 +157,7 @@ def restore_core(
             f"it was trained around {stored.name}, and {core.name} acts differently: give exactly "
             "the same core"
         )
-    return SpacesWithCore.of_core(core)
+    return SpacesWithCore.of_core(core, spaces.scaling)
 
 
 def _stored_core(spaces: Spaces, arrays: dict[str, np.ndarray], stored: StoredCore) -> Core:

@@ -148,7 +148,7 @@ def _checked(
 
 
 def _refuse_other_spaces(controller: Policy | Core, spaces: Spaces) -> None:
-    if controller.spaces.to_dict() != spaces.to_dict():
+    if controller.spaces.unscaled.to_dict() != spaces.to_dict():
         raise InputError(
             f"{controller} acts on {controller.spaces} and the env has {spaces}: put the "
             "wrapper where the env gives the observations that the controller was trained on"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from jax import numpy as jnp
 
 from policy_inertia.envs.decisions import Decisions
 from policy_inertia.envs.making import EnvLike
+from policy_inertia.envs.scaling import Scaling
+from policy_inertia.envs.scaling_probe import scaled_spaces
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
 from policy_inertia.envs.vector import Envs
@@ -28,7 +31,8 @@ from policy_inertia.training.learner import Learner
 from policy_inertia.training.saved_state import SessionState, restore_generator
 from policy_inertia.types import Tree
 
-"""Three streams of episode seeds."""
+SCALING = ("center", "deviation")
+"""The scale of observations in a checkpoint."""
 
 
 def make_replay(config: RunConfig, spec: Spec) -> Replay:
@@ -54,6 +58,8 @@ class Session:
 
     def __init__(self, config: RunConfig, env: EnvLike, spaces: Spaces | None = None) -> None:
         self.config = config
+        if config.normalise:
+            spaces = scaled_spaces(env, config.seed, config.env_kwargs, spaces)
         self.envs = Envs(
             env,
             config.envs,
@@ -156,10 +162,13 @@ class Session:
 
     def _parts(self) -> dict[str, Tree]:
         """The parts of a state whose arrays always have the same shapes."""
+        session = {"running": self.running, "drawn": self.drawn}
+        if self.spaces.scaling is not None:  # an env may not be deterministic
+            session |= dict(zip(SCALING, self.spaces.scaling.arrays, strict=True))
         return {
             "learner": self.learner.state,
             "decisions": self.decisions.state(),
-            "session": {"running": self.running, "drawn": self.drawn},
+            "session": session,
         }
 
     def state(self) -> tuple[dict[str, np.ndarray], SessionState]:
@@ -207,6 +216,9 @@ class Session:
         self.learner.state = jax.tree.map(jnp.array, saved["learner"])
         self.learner.fetch()
         self.decisions.restore(saved["decisions"])
+        if self.spaces.scaling is not None:
+            scaling = Scaling(*(tuple(saved["session"][name].tolist()) for name in SCALING))
+            self.spaces = self.envs.spaces = replace(self.spaces, scaling=scaling)
         self.running = saved["session"]["running"].copy()
         self.drawn = saved["session"]["drawn"].copy()
         self.step, self.updates = state.step, state.updates

@@ -1,0 +1,65 @@
+"""Measure the scale of an env's observations with random actions, once before training."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from policy_inertia.envs.making import EnvLike
+from policy_inertia.envs.scaling import Scaling
+from policy_inertia.envs.spaces import Spaces
+from policy_inertia.envs.vector import Envs
+from policy_inertia.seeds import Stream, stream_seed
+
+ENVS, STEPS = 8, 250
+USUAL = (0.05, 20.0)
+"""A number that varies by at least the first and is not larger than the second stays as it is: a
+network can use it, and random actions may show only a part of its range."""
+SMALLEST = 1e-3
+"""The smallest deviation, as a share of a number's range, or by itself where it has no bounds. A
+number that hardly moves under random actions may move a lot later."""
+
+
+def scaled_spaces(
+    env: EnvLike, seed: int, kwargs: dict[str, Any] | None = None, spaces: Spaces | None = None
+) -> Spaces:
+    """Return an env's spaces with the scale of its observations under random actions.
+
+    Only numbers of an unusual size are scaled. Pixels and Discrete observations need no scale.
+
+    Args:
+        env: A Gymnasium id, or a function that makes an env.
+        seed: The run's seed.
+        kwargs: The env's own arguments.
+        spaces: The env's spaces, where something is added to its observations.
+    """
+    envs = Envs(env, ENVS, lambda i, k: stream_seed(seed, Stream.SCALING, i, k), kwargs)
+    try:
+        own = envs.spaces
+        if own.n_states is not None or own.pixels:
+            return spaces or own
+        rng = np.random.default_rng(stream_seed(seed, Stream.SCALING))
+        steps = (envs.step(own.actions.sample(rng, ENVS)) for _ in range(STEPS))
+        rows = np.concatenate([envs.obs.copy(), *(step.next_obs.copy() for step in steps)])
+        rows = rows.astype(np.float64)
+        floor = _smallest_deviation(envs.vector.single_observation_space)
+    finally:
+        envs.close()
+    center, deviation = rows.mean(0), rows.std(0)
+    usual = (deviation >= USUAL[0]) & (np.abs(center) + deviation <= USUAL[1])
+    center = np.where(usual, 0.0, center)
+    deviation = np.where(usual, 1.0, np.maximum(deviation, floor))
+    # float32 is what observations are: a file then holds the very numbers that are used
+    rounded = (np.asarray(x, np.float32).tolist() for x in (center, deviation))
+    return dataclasses.replace(spaces or own, scaling=Scaling(*map(tuple, rounded)))
+
+
+def _smallest_deviation(space: gym.Space[Any]) -> np.ndarray:
+    assert isinstance(space, gym.spaces.Box)
+    low, high = (np.asarray(bound, np.float64).ravel() for bound in (space.low, space.high))
+    bounded = np.isfinite(low) & np.isfinite(high) & (high - low < 1e6) & (high > low)
+    width = np.where(bounded, high, 1.0) - np.where(bounded, low, 0.0)
+    return SMALLEST * width
