@@ -27,6 +27,8 @@ class Stream(IntEnum):
     """The actions that a policy samples in an evaluation."""
     SCALING = 2**31 + 7
     """The random episodes that measure the scale of observations."""
+    SELECTION = 2**31 + 8
+    """The episodes on which modes, and the policies of several evaluations, are compared."""
 
 
 def training_seed(seed: int, env: int, episode: int) -> int:

@@ -8,8 +8,10 @@ import pytest
 
 from policy_inertia import InputError, Limit, Policy, calibrate, evaluate, train
 from policy_inertia.calibration.budget import best_setting
-from policy_inertia.calibration.sweep import _refined
+from policy_inertia.calibration.measurements import Episodes
+from policy_inertia.calibration.sweep import _best_rows, _extended, _refined, refine
 from policy_inertia.metrics.calibration_table import Calibration, Row
+from policy_inertia.metrics.estimates import upper_bound
 from policy_inertia.metrics.measures import MEASURES
 from policy_inertia.seeds import Stream, stream_seed
 from tests.support import probes
@@ -224,3 +226,123 @@ def test_threshold_with_the_best_return_is_chosen_within_a_limit() -> None:
     chosen = best_setting(policy)
     assert chosen.hysteresis == best.setting
     assert chosen.limit == Limit(0.2, 2)
+
+
+def test_modes_are_the_same_from_each_of_them(tmp_path: Path) -> None:
+    policy = reaching(fresh("dial-dqn", probes.Both), 2.0)
+    names = [mode.mode for mode in policy.modes()]
+    for mode in policy.modes():
+        assert [other.mode for other in mode.modes()] == names
+        mode.save(tmp_path / "mode.safetensors")
+        loaded = Policy.load(tmp_path / "mode.safetensors")
+        assert (loaded.mode, [other.mode for other in loaded.modes()]) == (mode.mode, names)
+    gate = fresh("gate-dqn", probes.Both)
+    assert len(gate.modes()[1].modes()) == 2  # a gate that was trained as one never acts freely
+
+
+def test_budget_sets_the_mode_that_is_best_at_its_oscillation(tmp_path: Path) -> None:
+    policy = reaching(fresh("dial-dqn", probes.Both), 2.0)
+    free, gate, _ = (mode.mode for mode in policy.modes())
+    rows = (row(0.0, 0.4, mode=free), row(0.5, 0.2, mode=gate), row(0.3, 0.1, mode=free))
+    policy = policy.replace(calibration=Calibration("price", "Both", 5, 0, rows))
+    policy.save(tmp_path / "policy.safetensors")
+    policy = Policy.load(tmp_path / "policy.safetensors")
+    chosen = [policy.with_budget(budget) for budget in (0.4, 0.2, 0.1)]
+    assert [(p.mode, p.price) for p in chosen] == [
+        (free, 0),
+        (gate, 0.5),
+        (free, pytest.approx(0.3)),
+    ]
+    assert chosen[1].with_budget(0.1).mode == free  # from one mode to another, in mid-episode
+    lost = policy.replace(calibration=Calibration("price", "Both", 5, 0, (row(0, 0, mode="x"),)))
+    with pytest.raises(InputError, match="has the mode 'x', which dial-dqn does not know"):
+        lost.with_budget(0.4)
+
+
+def test_row_belongs_to_the_mode_that_is_best_at_its_oscillation_on_other_episodes() -> None:
+    one = [row(0.0, 0.4, 9.0), row(1.0, 0.2, 8.0), row(2.0, 0.0, 0.0)]
+    two = [row(0.0, 0.4, 5.0), row(1.0, 0.2, 5.0), row(2.0, 0.0, 5.0)]
+    measured = {
+        0: [row(0.0, 0.41, mode="one"), row(1.0, 0.21, mode="one"), row(2.0, 0.01, mode="one")],
+        1: [row(0.0, 0.39, mode="two"), row(1.0, 0.19, mode="two"), row(2.0, 0.0, mode="two")],
+    }
+    rows = _best_rows(measured, [one, two])
+    assert [(each.setting, each.mode) for each in rows] == [(0, "one"), (1, "one"), (2, "two")]
+
+
+def test_smoothest_row_stays_whatever_its_mode() -> None:
+    one = [row(0.0, 0.4, 9.0), row(2.0, 0.0, 8.0)]
+    two = [row(0.0, 0.4, 5.0), row(2.0, 0.0, 5.0)]
+    measured = {
+        0: [row(0.0, 0.4, mode="one"), row(2.0, 0.05, mode="one")],
+        1: [row(0.0, 0.4, mode="two"), row(2.0, 0.0, mode="two")],
+    }
+    rows = _best_rows(measured, [one, two])
+    assert [each.mode for each in rows] == ["one", "one", "two"]
+
+
+def test_modes_are_compared_on_episodes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: dict[int, int] = {}
+
+    def noted(self: Episodes, policy: Any) -> Any:
+        seeds[self.first_seed] = seeds.get(self.first_seed, 0) + 1
+        return run(self, policy)
+
+    run = Episodes.run
+    monkeypatch.setattr(Episodes, "run", noted)
+    policy = reaching(fresh("dial-dqn", probes.Both), 2.0)
+    calibrate(policy, probes.Both, episodes=2, seed=3, settings=[0.0, 1.0])
+    own, shared = (stream_seed(3, s) for s in (Stream.SELECTION, Stream.CALIBRATION))
+    assert seeds[own] == 2 * 3
+    assert seeds[shared] >= 2
+    seeds.clear()
+    calibrate(fresh("sac", probes.Both), probes.Both, episodes=2, seed=3, settings=[0.0, 1.0])
+    assert seeds == {shared: 2}  # one mode: there is nothing to compare
+
+
+def test_bound_of_a_row_is_that_of_its_episodes() -> None:
+    policy = calibrate(fresh("sac", probes.Both, hidden=(8,)), probes.Both, 5, 7, [0.0])
+    seed = stream_seed(7, Stream.CALIBRATION)
+    episodes = evaluate(policy.with_hysteresis(0.0), probes.Both, 5, seed, True).episodes
+    ratios = [episode.switches / len(episode) for episode in episodes]
+    assert rows_of(policy)[0].oscillation_bound == pytest.approx(upper_bound(ratios))
+
+
+def test_sweep_goes_on_until_the_policy_never_switches() -> None:
+    def at(setting: float) -> Row:
+        return row(setting, 0.008 if setting < 4 else 0.0)
+
+    assert [each.setting for each in _extended([at(0.0), at(1.0)], at)] == [0, 1, 2, 4]
+    forever = _extended([row(0.0, 0.1), row(1.0, 0.005)], lambda setting: row(setting, 0.005))
+    assert [each.setting for each in forever] == [0, 1, 2, 4, 8, 16]
+
+
+def test_settings_close_to_a_budget_are_searched_for() -> None:
+    coarse = calibrate(
+        fresh("sac", probes.Both, hidden=(8,)), probes.Both, 8, 0, settings=[0.0, 0.01, 5.0]
+    )
+    ratios = [each.oscillation_ratio for each in rows_of(coarse)]
+    assert ratios[0] > 0.1 > ratios[-1] == 0
+    fine = refine(coarse, probes.Both, 0.1)
+    settings = [each.setting for each in rows_of(fine)]
+    assert 3 < len(settings) <= 11
+    assert settings == sorted(settings)
+    before, after = (p.with_budget(0.1).hysteresis for p in (coarse, fine))
+    assert before is not None
+    assert after is not None
+    assert after <= before
+    assert refine(coarse, probes.Both, 1.0).calibration == coarse.calibration  # all keep it
+
+
+def test_progress_counts_the_settings_to_the_end() -> None:
+    calls: list[tuple[int, int]] = []
+    policy = calibrate(
+        fresh("sac", probes.Both, hidden=(8,)),
+        probes.Both,
+        episodes=2,
+        progress=lambda done, of: calls.append((done, of)),
+    )
+    rows = len(rows_of(policy))
+    assert [done for done, _ in calls] == [*range(1, rows + 1), rows]
+    assert all(done <= of for done, of in calls)
+    assert calls[-1] == (rows, rows)

@@ -6,7 +6,13 @@ from policy_inertia import Policy
 from policy_inertia.metrics.calibration_table import Calibration, Row
 
 
-def row(setting: float, oscillation: float, return_: float = 0.0) -> Row:
+def row(
+    setting: float,
+    oscillation: float,
+    return_: float = 0.0,
+    bound: float | None = None,
+    mode: str = "",
+) -> Row:
     """A setting on a task that does not report crashes."""
     figures: dict[str, float | None] = {
         "return": return_,
@@ -14,7 +20,7 @@ def row(setting: float, oscillation: float, return_: float = 0.0) -> Row:
         "termination_rate": 0.0,
         "crash_rate": None,
     }
-    return Row(setting, figures)
+    return Row(setting, figures, bound, mode)
 
 
 def calibration(*oscillations: float) -> Calibration:

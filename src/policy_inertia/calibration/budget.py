@@ -17,8 +17,8 @@ def closest_to_budget(policy: Policy, budget: float) -> Policy:
     except InputError:
         if policy.calibration is None:
             raise
-    smoothest = min(policy.calibration.rows, key=lambda row: row.oscillation_ratio)
-    return policy.with_setting(smoothest.setting)
+    smoothest = min(policy.calibration.rows, key=lambda row: row.smallest_budget)
+    return policy.at_row(smoothest)
 
 
 def best_setting(policy: Policy) -> Policy:
@@ -28,4 +28,4 @@ def best_setting(policy: Policy) -> Policy:
     """
     assert policy.calibration is not None
     best = max(policy.calibration.rows, key=lambda row: row.figures[RETURN.name] or 0.0)
-    return policy.with_setting(best.setting)
+    return policy.at_row(best)

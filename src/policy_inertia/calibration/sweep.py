@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from policy_inertia.algorithms.controllers.prices import DECADES
-from policy_inertia.envs.making import EnvLike, side_by_side
+from policy_inertia.calibration.first_settings import SETTINGS, first_settings
+from policy_inertia.calibration.matched import Curve, best_at, best_overall, levels
+from policy_inertia.calibration.measurements import Counter, Episodes, Progress, opened
+from policy_inertia.envs.making import EnvLike
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
-from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.calibration_table import Calibration, Row
-from policy_inertia.metrics.measures import MEASURES, RETURN
-from policy_inertia.policies.memory import PREVIOUS_ACTION, State
 from policy_inertia.policies.policy import Policy
-from policy_inertia.policies.protocol import Predictor
-from policy_inertia.seeds import Stream, stream_seed
+from policy_inertia.seeds import Stream
 
-"""Stream of episode seeds; training and the other evaluations use other streams."""
-SETTINGS = 16  # first settings; refinement adds at most as many again
 FINE = 0.02  # refinement stops when neighbours differ by less; the noise is as large
-RATES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)  # first rates of a limit
 FROZEN = 0.01  # the sweep goes on to higher settings until the oscillation ratio is this low
+FURTHER = 4  # settings beyond that, until the policy never switches
+CLOSE = 0.005  # how closely a setting is searched for below a given budget
+HALVINGS = 8  # of the stretch between two settings, in that search
 
 RowAt = Callable[[float], Row]
 """Measure the policy at one setting."""
-RunEpisodes = Callable[[Predictor], dict[str, Any]]
-"""Run the episodes of the calibration with a policy, and return its figures."""
 
 
 def calibrate(
@@ -39,13 +36,18 @@ def calibrate(
     seed: int = 0,
     settings: Sequence[float] | None = None,
     env_kwargs: dict[str, Any] | None = None,
+    progress: Progress | None = None,
 ) -> Policy:
     """Measure a policy at many settings, and return it with the table (`policy.calibration`).
 
     The settings of a dial are prices, those of a method that plans with limits are rates. Any other
     policy is swept over thresholds of hysteresis, so it needs no training. Every setting runs the
-    same episodes, with greedy actions. Where a policy can act in several modes (`policy.modes()`),
-    the mode with the highest mean return over the first settings is returned.
+    same episodes, with greedy actions.
+
+    Where a policy can act in several modes (`policy.modes()`), they are compared at the same
+    oscillation, on episodes of their own. A row of the table belongs to the mode that is best at
+    the row's oscillation, so `with_budget` chooses mode and setting. The policy itself is returned
+    in the mode that is best over all.
 
     Args:
         policy: The policy to measure.
@@ -56,6 +58,7 @@ def calibrate(
         settings: The settings to measure. By default they go from the loosest to where the policy
             hardly ever switches, and are closer together where the oscillation ratio changes fast.
         env_kwargs: Arguments of the env.
+        progress: Called after each setting.
 
     Raises:
         InputError: The policy holds its actions by itself, or no task is known.
@@ -69,104 +72,125 @@ def calibrate(
         if not policy.task:
             raise InputError("this policy does not say on which task it was trained: give env")
         env, env_kwargs = policy.task, env_kwargs or policy.env_kwargs
-    n = min(episodes, 20)
-    envs = env if isinstance(env, Envs) else Envs(env, side_by_side(env, n), _any_seed, env_kwargs)
-    first_seed = stream_seed(seed, Stream.CALIBRATION)
+    modes = policy.modes()
+    count = Counter(progress, SETTINGS * (2 if len(modes) == 1 else 2 + len(modes)))
+    with opened(env, episodes, env_kwargs) as envs:
+        calibration = Episodes(envs, episodes, seed, measured=count)
+        first = first_settings(policy, calibration.run) if settings is None else list(settings)
+        first.sort(reverse=policy.adjustable.lower_is_smoother)
+        if len(modes) == 1:
+            best, rows = modes[0], _sweep(modes[0], calibration, first, settings is None)
+        else:
+            own = Episodes(envs, episodes, seed, Stream.SELECTION, count)
+            curves = [[own.row(mode, setting) for setting in first] for mode in modes]
+            best = modes[best_overall(curves)]
+            winners = {best_at(curves, level) for level in levels(curves)}
+            sweeps = {
+                i: _sweep(modes[i], calibration, first, settings is None) for i in sorted(winners)
+            }
+            rows = _best_rows(sweeps, curves)
+        count.finish()
+        table = Calibration(policy.setting_name, envs.name, episodes, seed, tuple(rows))
+    return best.replace(calibration=table)
 
-    def measure(predictor: Predictor) -> dict[str, Any]:
-        return evaluate(predictor, envs, episodes, first_seed, deterministic=True).summary()
 
-    try:
-        first = (
-            FIRST_SETTINGS[policy.setting_name](policy, measure) if settings is None else settings
-        )
-        first = sorted(first, reverse=policy.adjustable.lower_is_smoother)
-        policy, rows = _best_mode(policy, first, measure)
-        if settings is None:
-            at = _row_at(policy, measure)
-            rows = _refined(_extended(rows, at), at)
-    finally:
-        if envs is not env:
-            envs.close()
-    table = Calibration(policy.setting_name, envs.name, episodes, seed, tuple(rows))
-    return policy.replace(calibration=table)
-
-
-def first_settings(
-    policy: Policy, envs: Envs, episodes: int, seed: int, name: str | None = None
-) -> list[float]:
-    """The settings that `calibrate` measures first; those of hysteresis need episodes.
+def refine(
+    policy: Policy, env: EnvLike | Envs, budget: float, env_kwargs: dict[str, Any] | None = None
+) -> Policy:
+    """Add settings to a calibration, between the one that keeps a budget and the next looser one.
 
     Args:
-        policy: The policy.
-        envs: The envs to measure in.
-        episodes: Number of episodes.
-        seed: Seed of the episodes.
-        name: "price", "rate" or "threshold"; by default the policy's own.
+        policy: A calibrated policy.
+        env: Where it was calibrated.
+        budget: The budget.
+        env_kwargs: Arguments of the env.
+
+    Returns:
+        The policy with more rows; the same if no setting keeps the budget, or all do.
     """
-    first_seed = stream_seed(seed, Stream.CALIBRATION)
-
-    def measure(predictor: Predictor) -> dict[str, Any]:
-        return evaluate(predictor, envs, episodes, first_seed, deterministic=True).summary()
-
-    return FIRST_SETTINGS[name or policy.setting_name](policy, measure)
-
-
-def _any_seed(env: int, episode: int) -> int:
-    """Seed the envs until `evaluate` restarts them with its own seeds."""
-    return 0
-
-
-def _row_at(policy: Policy, measure: RunEpisodes) -> RowAt:
-    def row_at(setting: float) -> Row:
-        figures = measure(policy.with_setting(setting))
-        return Row(setting, {name: figures[name] for name in MEASURES})
-
-    return row_at
+    table = policy.calibration
+    assert table is not None, "only a calibration can be refined"
+    rows = list(table.rows)
+    with opened(env, table.episodes, env_kwargs) as envs:
+        episodes = Episodes(envs, table.episodes, table.seed)
+        for _ in range(HALVINGS):
+            place = _loosest(rows, budget)
+            if place is None or place == 0 or rows[place].mode != rows[place - 1].mode:
+                break
+            low, high = rows[place], rows[place - 1]
+            apart = high.oscillation_ratio - low.oscillation_ratio > CLOSE
+            if not apart or _is_cliff(low.setting, high.setting):
+                break
+            middle = policy.at_row(dataclasses.replace(low, setting=_middle(low, high)))
+            rows.insert(place, episodes.row(middle, _middle(low, high)))
+    return policy.replace(calibration=dataclasses.replace(table, rows=tuple(rows)))
 
 
-def _best_mode(
-    policy: Policy, settings: Sequence[float], measure: RunEpisodes
-) -> tuple[Policy, list[Row]]:
-    """Measure every mode of the policy; return the one with the highest mean return."""
-    sweeps = []
-    for mode in policy.modes():
-        at = _row_at(mode, measure)
-        sweeps.append((mode, [at(setting) for setting in settings]))
-    return max(sweeps, key=lambda sweep: sum(row.figures[RETURN.name] or 0 for row in sweep[1]))
+def _loosest(rows: Sequence[Row], budget: float) -> int | None:
+    """The place of the row that `Calibration.within` takes; None if no row keeps the budget."""
+    place = None
+    for i in reversed(range(len(rows))):
+        if rows[i].smallest_budget > budget:
+            break
+        place = i
+    return place
 
 
-def _first_prices(policy: Policy, measure: RunEpisodes) -> list[float]:
-    """0, and prices spread evenly in their logarithm over the learned range."""
-    spread = np.logspace(-DECADES, 0, SETTINGS - 1)
-    return [0.0, *(policy.largest_price * spread).tolist()] if policy.largest_price else [0.0]
+def _middle(low: Row, high: Row) -> float:
+    return (low.setting + high.setting) / 2
 
 
-def _first_rates(policy: Policy, measure: RunEpisodes) -> list[float]:
-    """From no limit to no new tokens."""
-    return list(RATES)
+def _is_cliff(one: float, other: float) -> bool:
+    """Whether two settings are so close that no setting in between would smooth a cliff."""
+    return min(one, other) > 0.99 * max(one, other)
 
 
-def _first_thresholds(policy: Policy, measure: RunEpisodes) -> list[float]:
-    """0, and quantiles of the gaps between the scores of the policy's actions."""
-    gaps = _Gaps(policy)
-    measure(gaps)
-    return gaps.thresholds()
+def _sweep(
+    policy: Policy, episodes: Episodes, first: Sequence[float], more: bool = True
+) -> list[Row]:
+    """Measure a policy in one mode: at the first settings, beyond them and between them."""
+
+    def at(setting: float) -> Row:
+        return episodes.row(policy, setting)
+
+    rows = [at(setting) for setting in first]
+    return _refined(_extended(rows, at), at) if more else rows
 
 
-FIRST_SETTINGS: dict[str, Callable[[Policy, RunEpisodes], list[float]]] = {
-    "price": _first_prices,
-    "rate": _first_rates,
-    "threshold": _first_thresholds,
-}
-"""The settings that are measured first, by their name."""
+def _best_rows(sweeps: dict[int, list[Row]], curves: Sequence[Curve]) -> list[Row]:
+    """The rows of every mode at the oscillation ratios where it is best, the loosest first.
+
+    Args:
+        sweeps: Rows by the number of their mode.
+        curves: What the modes do on the episodes on which they are compared.
+    """
+    ranked: list[tuple[float, int, Row]] = []
+    for mode, rows in sweeps.items():
+        ratio = 0.0  # from this row on to the smoothest
+        for place in reversed(range(len(rows))):
+            ratio = max(ratio, rows[place].oscillation_ratio)
+            if best_at(curves, ratio) == mode:
+                ranked.append((-ratio, place, rows[place]))
+    best = [row for _, _, row in sorted(ranked, key=lambda entry: entry[:2])]
+    smoothest = min((row for rows in sweeps.values() for row in rows), key=_smallest_budget)
+    if not best or smoothest.smallest_budget < best[-1].smallest_budget:
+        best.append(smoothest)
+    return best
+
+
+def _smallest_budget(row: Row) -> float:
+    return row.smallest_budget
 
 
 def _extended(rows: list[Row], at: RowAt) -> list[Row]:
-    """Double the highest setting until the policy hardly ever switches; a rate ends at 0."""
-    rows = list(rows)
-    while rows[-1].oscillation_ratio > FROZEN and rows[-1].setting > 0:
-        if len(rows) == 2 * SETTINGS:
+    """Double the highest setting until the policy hardly ever switches; a rate ends at 0.
+
+    A few settings more may reach a policy that never switches: it keeps every budget.
+    """
+    rows, further = list(rows), 0
+    while rows[-1].oscillation_ratio > 0 and rows[-1].setting > 0:
+        further += rows[-1].oscillation_ratio <= FROZEN
+        if len(rows) >= 2 * SETTINGS or further > FURTHER:
             break
         rows.append(at(2 * rows[-1].setting))
     return rows
@@ -176,43 +200,14 @@ def _refined(rows: list[Row], at: RowAt) -> list[Row]:
     """Add settings halfway between the two neighbours that differ most in oscillation."""
     rows = list(rows)
     for _ in range(SETTINGS if len(rows) > 1 else 0):
-        settings = np.array([row.setting for row in rows])
-        low, high = np.sort([settings[:-1], settings[1:]], axis=0)
-        steps = np.abs(np.diff([row.oscillation_ratio for row in rows]))
-        steps[low > 0.99 * high] = 0  # a cliff: no setting in between would smooth it
-        if steps.max() <= FINE:
+        steps = [
+            0.0
+            if _is_cliff(one.setting, other.setting)
+            else abs(one.oscillation_ratio - other.oscillation_ratio)
+            for one, other in pairwise(rows)
+        ]
+        i = int(np.argmax(steps))
+        if steps[i] <= FINE:
             break
-        i = int(steps.argmax())
-        rows.insert(i + 1, at(float(low[i] + high[i]) / 2))
+        rows.insert(i + 1, at(_middle(rows[i], rows[i + 1])))
     return rows
-
-
-class _Gaps:
-    """The policy, recording by how much the score of its best action beats the others."""
-
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy.replace(hysteresis=None)
-        self.gaps: list[np.ndarray] = []
-
-    def predict(
-        self,
-        observation: ArrayLike,
-        state: State | None = None,
-        episode_start: ArrayLike | None = None,
-        deterministic: bool = False,
-    ) -> tuple[np.ndarray, State]:
-        obs = self.policy.spaces.encode(np.asarray(observation))
-        memory = self.policy.memory.at(state, len(obs), episode_start)
-        tokens = self.policy.tokens(memory)
-        scores = self.policy.acting(obs, memory[PREVIOUS_ACTION], tokens).scores
-        gaps = np.asarray(scores.max(1, keepdims=True) - scores)
-        self.gaps.append(gaps[gaps > 0])
-        return self.policy.predict(observation, state, episode_start, deterministic)
-
-    def thresholds(self) -> list[float]:
-        """0, and quantiles of the gaps."""
-        gaps = np.concatenate(self.gaps)
-        if not len(gaps):
-            return [0.0]
-        levels = np.linspace(0, 1, SETTINGS)[1:]
-        return [0.0, *np.unique(np.quantile(gaps, levels)).tolist()]

@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from policy_inertia.actions.bucket import Limit
-from policy_inertia.calibration.sweep import first_settings
-from policy_inertia.envs.making import EnvLike, side_by_side
-from policy_inertia.envs.vector import Envs
+from policy_inertia.calibration.first_settings import first_settings
+from policy_inertia.calibration.measurements import Episodes, opened
+from policy_inertia.envs.making import EnvLike
 from policy_inertia.errors import InputError
-from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.measures import OSCILLATION, RETURN
 from policy_inertia.policies.policy import Policy
-from policy_inertia.seeds import Stream, stream_seed
 
 LIMITS = tuple(
     Limit(rate, burst) for burst in (1, 1.5, 2, 3, 4) for rate in (0.5, 0.2, 0.1, 0.05, 0.02, 0.0)
@@ -55,27 +53,20 @@ def within_limits(
             tuned by hysteresis too: it has no reason of its own to save a token.
         env_kwargs: Arguments of the env.
     """
-    envs = Envs(env, side_by_side(env, min(episodes, 20)), lambda i, k: 0, env_kwargs)
-    first = stream_seed(seed, Stream.CALIBRATION)
-
-    def measured(limited: Policy) -> Measured:
-        return Measured(limited, evaluate(limited, envs, episodes, first, True).summary())
-
-    try:
-        policies = [policy]
+    with opened(env, episodes, env_kwargs) as envs:
+        calibration, policies = Episodes(envs, episodes, seed), [policy]
         if tuned:
-            policies = _settings(policy, envs, episodes, seed)
-        return [measured(p.within(limit)) for limit in limits for p in policies]
-    finally:
-        envs.close()
+            policies = _settings(policy, calibration)
+        limited = [p.within(limit) for limit in limits for p in policies]
+        return [Measured(p, calibration.run(p).summary()) for p in limited]
 
 
-def _settings(policy: Policy, envs: Envs, episodes: int, seed: int) -> list[Policy]:
+def _settings(policy: Policy, calibration: Episodes) -> list[Policy]:
     """The policy at the settings that are tried within each limit."""
     if policy.traits.limit:
-        thresholds = first_settings(policy, envs, episodes, seed, "threshold")
+        thresholds = first_settings(policy, calibration.run, "threshold")
         return [policy.with_hysteresis(threshold) for threshold in thresholds[::EVERY]]
-    settings = first_settings(policy, envs, episodes, seed)
+    settings = first_settings(policy, calibration.run)
     return [policy.with_setting(setting) for setting in settings[::EVERY]]
 
 

@@ -6,6 +6,7 @@ envs.
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,10 +23,19 @@ from policy_inertia.schema import read_as
 
 @dataclass(frozen=True)
 class Row:
-    """One setting, and the figures of its episodes by the name of the measure."""
+    """One setting, and the figures of its episodes.
+
+    Attributes:
+        setting: The setting.
+        figures: Numbers by the name of the measure.
+        oscillation_bound: One-sided upper 95% bound of the oscillation ratio; None if unknown.
+        mode: How the policy acts (`policy.mode`); empty if it has one mode only.
+    """
 
     setting: float
     figures: Figures
+    oscillation_bound: float | None = None
+    mode: str = ""
 
     def __post_init__(self) -> None:
         refuse_incomplete(self.figures, f"the row of {self.setting:g}", (RETURN, OSCILLATION))
@@ -35,6 +45,12 @@ class Row:
         ratio = self.figures[OSCILLATION.name]
         assert ratio is not None, "every evaluation has an oscillation ratio"
         return ratio
+
+    @property
+    def smallest_budget(self) -> float:
+        """The smallest budget that this row keeps: the bound, or the mean without one."""
+        bound = self.oscillation_bound
+        return self.oscillation_ratio if bound is None else bound
 
 
 @dataclass(frozen=True)
@@ -62,21 +78,23 @@ class Calibration:
     def within(self, max_oscillation: float) -> Row:
         """Return the loosest setting from which on the oscillation ratio keeps the budget.
 
+        It is kept if the upper bound of the ratio is within it, so that other episodes keep it too.
+
         Raises:
             InputError: The budget is not a ratio, or no setting keeps it.
         """
         check_budget(max_oscillation)
         loosest = None
         for row in reversed(self.rows):
-            if not row.oscillation_ratio <= max_oscillation:
+            if not row.smallest_budget <= max_oscillation:
                 break
             loosest = row
         if loosest is None:
-            high, low = self.rows[0].oscillation_ratio, self.rows[-1].oscillation_ratio
+            high, low = self.rows[0].oscillation_ratio, _rounded_up(self.rows[-1].smallest_budget)
             raise InputError(
                 f"an oscillation ratio of {max_oscillation:g} is not reachable: with its "
-                f"{self.setting_name}, this policy goes from {high:.3f} down to {low:.3f} on "
-                f"{self.task}, so give at least {low:.3f}, or train longer or with another method"
+                f"{self.setting_name}, this policy goes from {high:.3f} down to {low} on "
+                f"{self.task}, so give at least {low}, or train longer or with another method"
             )
         return loosest
 
@@ -105,6 +123,12 @@ class Calibration:
             ]
             lines.append("  ".join([f"{row.setting:10.4g}", *cells]))
         return "\n".join(lines)
+
+
+def _rounded_up(ratio: float) -> str:
+    """A ratio with three decimals, or more if it is small; never below the ratio itself."""
+    decimals = 3 if ratio <= 0 else max(3, 1 - math.floor(math.log10(ratio)))
+    return f"{math.ceil(round(ratio * 10**decimals, 6)) / 10**decimals:.{decimals}f}"
 
 
 def check_budget(budget: float) -> None:

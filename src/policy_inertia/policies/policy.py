@@ -14,15 +14,17 @@ from policy_inertia.actions.bucket import Limit
 from policy_inertia.algorithms.interface import Acting, AlgorithmConfig, Dial, Limited, Nested
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
-from policy_inertia.metrics.calibration_table import Calibration
+from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.policies.adjustable import adjustable_of
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION, Filter, Hold, State, memory_of
+from policy_inertia.policies.modes import in_mode
 from policy_inertia.policies.policy_file import (
     CORE,
     PolicyParts,
     choice_spec,
     read_policy,
+    whole_config,
     write_policy,
 )
 from policy_inertia.policies.token_bucket import TOKENS, TokenBucket
@@ -304,14 +306,15 @@ class Policy:
         return self.replace(params=self._dial.at(self.params, price))
 
     def modes(self) -> list[Policy]:
-        """The ways to act by what a dial has learned; `calibrate` keeps the best.
+        """The ways to act by what a dial has learned, the same from each of them.
 
         A policy without a dial has one mode, itself.
         """
         if self._dial is None:
             return [self]
-        modes = self._dial.modes(self.params)
-        return [self.replace(config=config, params=params) for config, params in modes]
+        whole = whole_config(self.method, self.config)  # of a gate that is a mode of a dial
+        dial: Any = whole.build(choice_spec(self.spaces, self.repeats))
+        return [self.replace(config=c, params=params) for c, params in dial.modes(self.params)]
 
     @property
     def mode(self) -> str:
@@ -325,9 +328,8 @@ class Policy:
     def with_budget(self, max_oscillation: float) -> Policy:
         """The same policy, smooth enough for a budget by its calibration.
 
-        Takes the loosest setting from which greedy actions stay within the budget. This is a
-        measured mean; `with_limit` is always kept. Safe in mid-episode: keep passing the same
-        state.
+        Takes the loosest setting from which the upper 95% bound of the measured mean stays within
+        it; `with_limit` is always kept. Safe in mid-episode: keep passing the same state.
 
         Args:
             max_oscillation: The budget, in switches per step.
@@ -340,7 +342,12 @@ class Policy:
                 f"this {self.method} policy was not calibrated: measure it first, with "
                 "policy = policy_inertia.calibrate(policy, env)"
             )
-        return self.with_setting(self.calibration.within(max_oscillation).setting)
+        return self.at_row(self.calibration.within(max_oscillation))
+
+    def at_row(self, row: Row) -> Policy:
+        """The same policy at the mode and the setting of a row of its calibration."""
+        policy: Policy = in_mode(self, row.mode)
+        return policy.with_setting(row.setting)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to one safetensors file (no pickle)."""

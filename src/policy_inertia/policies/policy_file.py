@@ -156,6 +156,13 @@ def shapes_of(algorithm: Algorithm) -> Tree:
     return jax.eval_shape(lambda: algorithm.acting(algorithm.init(generator)))
 
 
+def whole_config(method: str, config: AlgorithmConfig) -> AlgorithmConfig:
+    """The settings as a config of the method's own class, of which `config` may be a mode."""
+    own = type(find_method(method).config)
+    names = [f.name for f in dataclasses.fields(own)]
+    return own(**{name: getattr(config, name) for name in names})
+
+
 def _template(about: PolicyDescription) -> AlgorithmConfig:
     """A config of the class that the file's settings belong to, found through its method's row."""
     name = about.method.removesuffix(CORE)

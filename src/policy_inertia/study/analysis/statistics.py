@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
 from policy_inertia.errors import InputError
+from policy_inertia.metrics.estimates import LEVEL, t_interval
 
 Statistic = Literal["iqm", "paper"]
 Strata = Sequence[Sequence[float] | np.ndarray]
-LEVEL = 0.95
 REPETITIONS = 10_000
 
 
@@ -80,13 +80,13 @@ def mean_and_t_interval(values: Sequence[float] | np.ndarray, level: float = LEV
     """Return the mean of one stratum with Student's interval; every seed counts, good or bad."""
     (array,) = _arrays([values])
     value, n = float(array.mean()), len(array)
-    if n < 2:
+    ends = t_interval(array, level)
+    if ends is None:
         return Estimate(value, None, None, n)
     error = float(array.std(ddof=1) / np.sqrt(n))
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * error
     certain = 1.0 if value == 0 else 0.0  # without any spread
     p = float(2 * stdtr(n - 1, -abs(value) / error)) if error > 0 else certain
-    return Estimate(value, value - half, value + half, n, p=p)
+    return Estimate(value, *ends, n, p=p)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -155,7 +155,7 @@ def _choices(extra: Extra, policy: Policy, config: RunConfig) -> Choose:
 
     def within(budget: float) -> tuple[Policy, dict[str, Any]]:
         row = table.within(budget)
-        return calibrated.with_setting(row.setting), {"calibrated_return": row.figures[RETURN.name]}
+        return calibrated.at_row(row), {"calibrated_return": row.figures[RETURN.name]}
 
     return within
 

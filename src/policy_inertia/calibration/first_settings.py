@@ -1,0 +1,90 @@
+"""The settings that a calibration measures first: prices, rates or thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from policy_inertia.algorithms.controllers.prices import DECADES
+from policy_inertia.policies.memory import PREVIOUS_ACTION, State
+from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.protocol import Predictor
+
+SETTINGS = 16  # first settings; refinement adds at most as many again
+RATES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)  # first rates of a limit
+
+RunEpisodes = Callable[[Predictor], Any]
+"""Run the episodes of the calibration with a policy."""
+
+
+def first_settings(
+    policy: Policy, run_episodes: RunEpisodes, name: str | None = None
+) -> list[float]:
+    """Return the settings to measure first, from the loosest to the smoothest.
+
+    Args:
+        policy: The policy.
+        run_episodes: Runs episodes: thresholds of hysteresis depend on the scores in them.
+        name: "price", "rate" or "threshold"; by default the policy's own.
+    """
+    return FIRST_SETTINGS[name or policy.setting_name](policy, run_episodes)
+
+
+def _first_prices(policy: Policy, run_episodes: RunEpisodes) -> list[float]:
+    """0, and prices spread evenly in their logarithm over the learned range."""
+    spread = np.logspace(-DECADES, 0, SETTINGS - 1)
+    return [0.0, *(policy.largest_price * spread).tolist()] if policy.largest_price else [0.0]
+
+
+def _first_rates(policy: Policy, run_episodes: RunEpisodes) -> list[float]:
+    """From no limit to no new tokens."""
+    return list(RATES)
+
+
+def _first_thresholds(policy: Policy, run_episodes: RunEpisodes) -> list[float]:
+    """0, and quantiles of the gaps between the scores of the policy's actions."""
+    gaps = _Gaps(policy)
+    run_episodes(gaps)
+    return gaps.thresholds()
+
+
+FIRST_SETTINGS: dict[str, Callable[[Policy, RunEpisodes], list[float]]] = {
+    "price": _first_prices,
+    "rate": _first_rates,
+    "threshold": _first_thresholds,
+}
+"""The settings that are measured first, by their name."""
+
+
+class _Gaps:
+    """The policy, recording by how much the score of its best action beats the others."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy.replace(hysteresis=None)
+        self.gaps: list[np.ndarray] = []
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: State | None = None,
+        episode_start: ArrayLike | None = None,
+        deterministic: bool = False,
+    ) -> tuple[np.ndarray, State]:
+        obs = self.policy.spaces.encode(np.asarray(observation))
+        memory = self.policy.memory.at(state, len(obs), episode_start)
+        tokens = self.policy.tokens(memory)
+        scores = self.policy.acting(obs, memory[PREVIOUS_ACTION], tokens).scores
+        gaps = np.asarray(scores.max(1, keepdims=True) - scores)
+        self.gaps.append(gaps[gaps > 0])
+        return self.policy.predict(observation, state, episode_start, deterministic)
+
+    def thresholds(self) -> list[float]:
+        """0, and quantiles of the gaps."""
+        gaps = np.concatenate(self.gaps)
+        if not len(gaps):
+            return [0.0]
+        levels = np.linspace(0, 1, SETTINGS)[1:]
+        return [0.0, *np.unique(np.quantile(gaps, levels)).tolist()]
