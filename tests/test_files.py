@@ -42,6 +42,23 @@ def test_full_disk_leaves_a_log_as_it_was(tmp_path: Path) -> None:
     assert path.read_bytes() == b"first\nsecond\n"
 
 
+def test_sentence_says_what_to_do_about_what_is_in_the_way(tmp_path: Path) -> None:
+    file, folder = tmp_path / "file.txt", tmp_path / "folder"
+    file.touch()
+    folder.mkdir()
+    for place in (file, file / "runs" / "a"):
+        with pytest.raises(InputError, match=r"file\.txt is a file: give a folder") as error:
+            files.make_folder(place)
+        assert "free the disk" not in str(error.value)
+    for path, advice in (
+        (folder, "it is a folder, so give the name of a file with --out"),
+        (file / "x.png", "a file is in the place of its folder, so choose another place"),
+        (tmp_path / "missing" / "x.png", "its folder is missing, so make it or choose another"),
+    ):
+        with pytest.raises(InputError, match=f"^cannot write .*: {advice}"):
+            files.write_file(path, b"")
+
+
 def test_interrupted_write_leaves_no_temporary_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,7 +117,7 @@ def test_new_file_does_not_replace_another(tmp_path: Path) -> None:
 
 def test_file_in_a_folders_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="cannot write"):
+    with pytest.raises(InputError, match="is a file: give a folder"):
         files.make_folder(tmp_path / "file" / "folder")
 
 

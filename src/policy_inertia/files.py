@@ -7,6 +7,7 @@ Everything that this package writes goes through here. An `OSError`, such as a f
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -22,6 +23,17 @@ from policy_inertia.errors import InputError
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe must not block
 _TEMPORARY = ".new"
 _MODE = 0o666  # as `open` has it: the umask decides
+_ELSEWHERE = "choose another place with --out"
+_ADVICE = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), f"free the disk or {_ELSEWHERE}"),
+    **dict.fromkeys(
+        (errno.EACCES, errno.EPERM, errno.EROFS), f"you may not write there, so {_ELSEWHERE}"
+    ),
+    errno.ENOENT: f"its folder is missing, so make it or {_ELSEWHERE}",
+    errno.ENOTDIR: f"a file is in the place of its folder, so {_ELSEWHERE}",
+    errno.EISDIR: "it is a folder, so give the name of a file with --out",
+}
+"""What to do about an error of writing, by its number."""
 
 
 @contextlib.contextmanager
@@ -30,10 +42,8 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(
-            f"cannot write {path} ({error.strerror or error}): "
-            "free the disk or choose another place with --out"
-        ) from error
+        advice = _ADVICE.get(error.errno or 0, _ELSEWHERE)
+        raise InputError(f"cannot write {path} ({error.strerror or error}): {advice}") from error
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -87,8 +97,16 @@ def make_folder(path: Path) -> None:
     """Make a folder and its parents, where they are missing.
 
     Raises:
-        InputError: It cannot be made.
+        InputError: It cannot be made, or a file is in its place.
     """
+    for place in (path, *path.parents):
+        if place.exists():
+            if not place.is_dir():
+                raise InputError(
+                    f"{place} is a file: give a folder, or a place where one can be made, with "
+                    "--out"
+                )
+            break
     with writing(path):
         path.mkdir(parents=True, exist_ok=True)
 

@@ -11,6 +11,11 @@ def test_comparison_ends_in_a_table_and_a_report(run: Run, tmp_path: Path) -> No
     words = ("compare", "sac", "nsac", "--steps", 800, "--seeds", 2, "--out", out, "--set")
     code, text, _ = run(*words, *settings)
     assert code == 0
+    first, second = text.splitlines()[:2]
+    assert first == (
+        f"Comparing sac, nsac on CartPole-v1, with 2 seeds and 800 steps a run, in {out}"
+    )
+    assert second.startswith("4 of 4 runs to do, 3,200 steps in all")
     assert re.search(r"nsac +[\d.]+ \[[\d.]+, [\d.]+\]", text)
     assert "95% bootstrap interval over 2 seeds" in text
     assert "policy-inertia compare sac nsac" in (out / "report.html").read_text()

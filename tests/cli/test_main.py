@@ -115,6 +115,20 @@ def test_bad_input_is_answered_in_one_sentence(
 
 
 @pytest.mark.parametrize(
+    "words",
+    ["train dqn CartPole-v1", "compare dqn", "study paper --scale 0.001", "theory --mdps 20"],
+)
+def test_file_in_the_place_of_a_folder_is_no_full_disk(
+    run: Run, words: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "file.txt"
+    file.touch()
+    code, _, text = run(*words.split(), "--out", file)
+    assert (code, text.count("\n")) == (2, 1)
+    assert f"{file} is a file: give a folder" in text
+
+
+@pytest.mark.parametrize(
     ("words", "hint"),
     [
         ("evaluate . --hysteresi 1", "--hysteresis"),

@@ -86,7 +86,7 @@ def test_no_label_lies_on_a_line_or_leaves_the_picture(
     draw_calibrations(PICTURES[name], title, tmp_path / "dial.png")
     (figure,) = figures
     drawn_area, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
-    assert drawn_area.min.min() >= 0
+    assert min(drawn_area.x0, drawn_area.y0) >= 0
     assert drawn_area.x1 <= width
     assert drawn_area.y1 <= height
     (legend,) = figure.legends

@@ -77,7 +77,7 @@ def test_impossible_recordings_are_refused(
     with pytest.raises(InputError, match="frames=True"):
         video.write(record(policy, seen, frames=False), tmp_path / "a.gif")
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="choose another place"):
+    with pytest.raises(InputError, match="is a file: give a folder"):
         video.write(recordings, tmp_path / "file" / "a.gif")
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(InputError, match="pip install imageio-ffmpeg"):

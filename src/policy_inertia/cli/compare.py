@@ -12,6 +12,7 @@ from policy_inertia.cli.command import Command, command_line
 from policy_inertia.cli.flags import Assignments, Thresholds, WorkerOptions, assignments
 from policy_inertia.cli.progress import study_progress
 from policy_inertia.cli.study_view import show_results
+from policy_inertia.cli.view import say
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class Compare(Command):
     """Folder for the runs and the report."""
 
     def run(self) -> None:
+        say(  # at once: loading the libraries takes seconds, and the runs take minutes
+            f"Comparing {', '.join(self.methods)} on {self.env}, with {self.seeds} seeds and "
+            f"{self.steps:,} steps a run, in {self.out}"
+        )
         from policy_inertia.study.run.scheduler import compare
 
         settings = assignments("--set", self.set)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
     from policy_inertia.study.plan import Run
 
 ENDED = ("done", "failed")
+SECONDS_BETWEEN_LINES = 60.0
+
+
+AT_SETTINGS: dict[str, tuple[str, str, Callable[[float], str]]] = {
+    "dial": ("at price 0", "0", lambda share: f"at {share:.0%} of the largest price"),
+    "limit": ("without a limit", "", lambda rate: f"at {rate:g} switches per step"),
+}
+"""For figures at several settings: where the evaluation itself is, its setting's name, and how the
+other settings are called."""
 
 
 def _latest(figures: dict[str, Any]) -> str:
@@ -25,15 +35,19 @@ def _latest(figures: dict[str, Any]) -> str:
 
     if "eval/return" not in figures:
         return ""
-    parts = [f"{m.label} {m.show(figures[f'eval/{m.name}'])}" for m in (RETURN, OSCILLATION)]
-    at_prices = [
-        f"{value:.2f}"
-        for name, value in figures.items()
-        if name.startswith("dial/oscillation_ratio_at_")
-    ]
-    if at_prices:
-        parts.append(f"dial {' / '.join(at_prices)}")
-    return "  ".join(parts)
+    measures = (RETURN, OSCILLATION)
+    for kind, (here, own, name) in AT_SETTINGS.items():
+        prefix = f"{kind}/{OSCILLATION.name}_at_"
+        settings = [key.removeprefix(prefix) for key in figures if key.startswith(prefix)]
+        if settings:
+            places = {here: "eval/{}"}
+            places |= {name(float(s)): f"{kind}/{{}}_at_{s}" for s in settings if s != own}
+            texts = [
+                f"{', '.join(m.show(figures.get(key.format(m.name))) for m in measures)} {place}"
+                for place, key in places.items()
+            ]
+            return f"{', '.join(m.label for m in measures)}: {'; '.join(texts)}"
+    return "  ".join(f"{m.label} {m.show(figures[f'eval/{m.name}'])}" for m in measures)
 
 
 class _PlainColumn(TextColumn):
@@ -98,7 +112,7 @@ def training_progress(steps: int, quiet: bool) -> Iterator[Callable[..., None]]:
 
 @contextlib.contextmanager
 def study_progress(quiet: bool) -> Iterator[Callable[[Sequence[Run]], None]]:
-    """Show a bar for the study and one for each run under way; with `quiet`, a line per run.
+    """Show a bar for the study and one for each run under way; with `quiet`, plain lines.
 
     Yields:
         A function of the study's runs; call it whenever one of them may have changed.
@@ -110,13 +124,28 @@ def study_progress(quiet: bool) -> Iterator[Callable[[Sequence[Run]], None]]:
         yield _StudyBars(bars).update
 
 
-class _StudyLines:
-    """A line for each run that has ended or failed."""
+def _show_plan(runs: Sequence[Run]) -> None:
+    """Say how much is to be done, before anything is known about the time."""
+    todo = [r for r in runs if r.state != "done"]
+    steps = sum(r.config.steps - r.step for r in todo)
+    say(
+        f"{len(todo)} of {len(runs)} runs to do, {steps:,} steps in all; the first evaluations "
+        "show how long it takes"
+    )
 
-    def __init__(self) -> None:
+
+class _StudyLines:
+    """A line for each run that has ended or failed, and now and then one with the time left."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.printed: set[tuple[Path, str]] = set()
+        self.clock, self.due = clock, 0.0
+        self.start: tuple[float, int] | None = None  # the time and the steps then
 
     def update(self, runs: Sequence[Run]) -> None:
+        if self.start is None:
+            self.start = self.clock(), _steps_done(runs)
+            _show_plan(runs)
         ended = sum(r.state in ENDED for r in runs)
         for r in runs:
             state = "failed once" if r.error and r.state == "waiting" else r.state
@@ -125,6 +154,30 @@ class _StudyLines:
             self.printed.add((r.path, state))
             text = _latest(r.figures) if state == "done" else f"{state}: {r.error}"
             say(f"{ended}/{len(runs)}  {r.label}  {text}")
+        self._show_time_left(runs)
+
+    def _show_time_left(self, runs: Sequence[Run]) -> None:
+        """Print the share that is done and the time left: at the first sign of it, and then on."""
+        assert self.start is not None
+        began, before = self.start
+        now, done, steps = self.clock(), _steps_done(runs), sum(r.config.steps for r in runs)
+        if before < done < steps and now >= self.due:
+            left = (now - began) * (steps - done) / (done - before)
+            share, running = done / steps, sum(r.state == "running" for r in runs)
+            say(f"{share:.0%} of all steps, {running} runs under way, about {_span(left)} left")
+            self.due = now + SECONDS_BETWEEN_LINES
+
+
+def _steps_done(runs: Sequence[Run]) -> int:
+    return sum(r.config.steps if r.state in ENDED else r.step for r in runs)
+
+
+def _span(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, size in (("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.{int(seconds < 10 * size)}f} {unit}"
+    return f"{max(1, round(seconds))} seconds"
 
 
 class _StudyBars:
@@ -134,13 +187,17 @@ class _StudyBars:
         self.bars = bars
         self.study = bars.add_task("all runs", total=1, status="")
         self.running: dict[Path, TaskID] = {}
+        self.begun = False
 
     def update(self, runs: Sequence[Run]) -> None:
+        if not self.begun:
+            self.begun = True
+            _show_plan(runs)
         done, failed = (sum(r.state == state for r in runs) for state in ENDED)
         self.bars.update(
             self.study,
             total=sum(r.config.steps for r in runs),
-            completed=sum(r.config.steps if r.state in ENDED else r.step for r in runs),
+            completed=_steps_done(runs),
             status=f"{done} of {len(runs)} runs" + (f", {failed} failed" if failed else ""),
         )
         for r in runs:

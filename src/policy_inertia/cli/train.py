@@ -11,7 +11,7 @@ from tyro.conf import Positional, Suppress, arg
 from policy_inertia.cli.command import Command, read_flags
 from policy_inertia.cli.flags import Assignments, EnvKwargs, RunOptions, assignments
 from policy_inertia.cli.progress import training_progress
-from policy_inertia.cli.view import say, show_figures, warn
+from policy_inertia.cli.view import say, show_best_settings, show_figures, warn
 from policy_inertia.errors import InputError
 
 METHOD_PAGE = """\
@@ -21,6 +21,8 @@ These are all flags. The defaults are the settings of the environment, if 'polic
 lists it; otherwise they are the paper's settings for Highway. Flags that begin with --core set the
 core of a nested method.
 """
+LOOSEST = {"price": "price 0", "rate": "no limit"}
+"""How a policy acts after its training, by what can be set."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,20 @@ class Train(Command):
         folder = self.options.out or default_folder(config.env, config.method, config.seed)
         with training_progress(config.steps, self.options.quiet) as progress:
             run(config, folder, resume=self.options.resume, progress=progress, warn=warn)
-        result = read_result(folder).to_dict()
+        result = read_result(folder)
+        rows = {"sampled": result.sampled, "greedy": result.greedy, "core": result.core}
+        if result.calibration is not None:  # it acts greedily, at its loosest setting
+            loosest = LOOSEST[result.calibration.setting_name]
+            rows = {loosest: result.greedy, "core": result.core}
         show_figures(
-            f"{config.method} on {config.env} after {result['step']:,} steps",
-            {name: result[name] for name in ("sampled", "greedy", "core") if name in result},
+            f"{config.method} on {config.env} after {result.step:,} steps",
+            {name: figures for name, figures in rows.items() if figures is not None},
         )
+        if result.calibration is not None:
+            show_best_settings(result.calibration)
+            say(
+                f"policy-inertia dial {folder} shows all of them, and evaluate --budget acts at one"
+            )
         say(f"The run is in {folder}")
 
     def _run_config(self) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -36,6 +37,9 @@ class PlainConsole(Console):
         self.quiet = True
         raise BrokenPipeError
 
+
+MOST_SETTINGS = 6
+"""Rows of a table of the best settings, besides the loosest."""
 
 out = PlainConsole()
 err = PlainConsole(stderr=True)
@@ -88,6 +92,15 @@ def show_calibration(title: str, table: Calibration) -> None:
         cells = [m.show(row.figures.get(m.name)) for m in measures]
         shown.add_row(f"{row.setting:.3g}", *cells)
     show_titled(title, shown)
+
+
+def show_best_settings(table: Calibration) -> None:
+    """Print the settings that no other setting beats in both return and oscillation."""
+    from policy_inertia.metrics.best_rows import best_rows
+
+    shown = replace(table, rows=tuple(best_rows(table, MOST_SETTINGS)))
+    title = f"Best of {len(table.rows)} calibrated settings, {table.episodes} greedy episodes each"
+    show_calibration(f"{title}; other episodes may give less", shown)
 
 
 def show_titled(title: str, table: Table) -> None:

@@ -197,7 +197,7 @@ def test_a_report_of_nothing_or_to_nowhere_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no finished run"):
         report.write(results(experiments=[]), tmp_path / "r.html")
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="choose another place"):
+    with pytest.raises(InputError, match="is a file: give a folder"):
         report.write(small(), tmp_path / "file" / "r.html", False)
 
 
