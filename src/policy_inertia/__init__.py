@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from policy_inertia.envs.registry import TASKS as TASKS
     from policy_inertia.errors import InputError as InputError
     from policy_inertia.evaluation.evaluate import evaluate as evaluate
+    from policy_inertia.interop.c_out import export_c as export_c
     from policy_inertia.interop.measure import measure as measure
     from policy_inertia.interop.model_card import model_card as model_card
+    from policy_inertia.interop.numpy_out import export_numpy as export_numpy
     from policy_inertia.interop.onnx_out import export as export
     from policy_inertia.methods import METHODS as METHODS
     from policy_inertia.metrics.episodes import oscillation_ratio as oscillation_ratio
@@ -42,6 +44,8 @@ _HOME = {
     "compare": "study.run.scheduler",
     "evaluate": "evaluation.evaluate",
     "export": "interop.onnx_out",
+    "export_c": "interop.c_out",
+    "export_numpy": "interop.numpy_out",
     "load_core": "policies.cores",
     "measure": "interop.measure",
     "model_card": "interop.model_card",

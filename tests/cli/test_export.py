@@ -68,3 +68,27 @@ def test_missing_file_is_reported_in_one_sentence(
     assert code == 2
     assert message in text
     assert text.count("\n") == 1
+
+
+def test_policy_is_written_as_c_and_for_numpy_without_onnx(
+    run: Run, finished: Path, tmp_path: Path
+) -> None:
+    before = sorted(finished.iterdir())
+    flags = ["--limit", 0.1, "--c", tmp_path / "policy.c", "--numpy", tmp_path / "policy.npz"]
+    code, text, _ = run("export", finished, *flags)
+    assert code == 0
+    assert "C99" in text
+    assert "numpy_runtime.py" in text
+    assert "int64_t tokens;" in (tmp_path / "policy.c").read_text()
+    assert (tmp_path / "policy.npz").exists()
+    assert sorted(finished.iterdir()) == before
+    both = ["--c", tmp_path / "again.c", "--out", tmp_path / "policy.onnx"]
+    assert run("export", finished, *both).code == 0
+    assert (tmp_path / "policy.onnx").exists()
+
+
+def test_c_file_must_end_in_c(run: Run, finished: Path, tmp_path: Path) -> None:
+    code, _, text = run("export", finished, "--c", tmp_path / "policy.cpp")
+    assert code == 2
+    assert "a C file ends in .c" in text
+    assert text.count("\n") == 1

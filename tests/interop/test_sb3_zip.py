@@ -121,7 +121,7 @@ def test_unknown_activation_needs_trust(make_model: MakeModel, tmp_path: Path) -
     assert core.layers is None
     obs = example_observations(core.space, 500)
     np.testing.assert_allclose(scores_of(core, obs), sb3_values(model, obs), atol=1e-6)
-    with pytest.raises(InputError, match="is not known, so it cannot be written as ONNX"):
+    with pytest.raises(InputError, match="is not known, so it cannot be exported"):
         export(core, tmp_path / "mish.onnx")
 
 

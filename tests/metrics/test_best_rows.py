@@ -1,5 +1,5 @@
-from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.metrics.best_rows import best_rows, frontier
+from policy_inertia.metrics.calibration_table import Calibration, Row
 from tests.support.calibrations import row
 
 

@@ -25,12 +25,15 @@ from policy_inertia.errors import InputError
 
 @dataclass(frozen=True)
 class Export(Command):
-    """Write a policy as one ONNX file for other programs.
+    """Write a policy for other programs: ONNX, C or NumPy.
 
-    The file holds core, controller and filters. Its inputs are observation and previous_action (-1
-    at the start of an episode), with --limit also tokens; its outputs are action, probabilities and
-    inertia, with --limit also next_tokens. It is compared with the policy on random inputs. Needs
-    policy-inertia[onnx].
+    The ONNX file holds core, controller and filters. Its inputs are observation and
+    previous_action (-1 at the start of an episode), with --limit also tokens; its outputs are
+    action, probabilities and inertia, with --limit also next_tokens. It is compared with the policy
+    on random inputs. Needs policy-inertia[onnx].
+
+    --c writes one C99 file without dependencies instead, --numpy a file that 30 lines of Python run
+    with NumPy alone. Both are for perceptrons.
 
     A zip of Stable-Baselines3 can be exported too; then --env must name its environment. --card
     writes a folder instead: a model card with measured figures, the policy and its ONNX file.
@@ -42,6 +45,10 @@ class Export(Command):
     source: Annotated[PolicyFile, arg(name="")]
     out: Annotated[DisallowNone[Path | None], default_is("policy.onnx beside the policy")] = None
     """The ONNX file to write."""
+    c: Annotated[DisallowNone[Path | None], default_is("no C file")] = None
+    """Write this C file. Without --out, no ONNX file is written then."""
+    numpy: Annotated[DisallowNone[Path | None], default_is("no file for NumPy")] = None
+    """Write this .npz file for numpy_runtime.py, in the same way."""
     hysteresis: Threshold = None
     limit: Rate = None
     burst: Burst = None
@@ -54,7 +61,9 @@ class Export(Command):
     """Number of episodes behind the figures of the card."""
 
     def run(self) -> None:
+        from policy_inertia.interop.c_out import export_c
         from policy_inertia.interop.model_card import model_card
+        from policy_inertia.interop.numpy_out import export_numpy
         from policy_inertia.interop.onnx_out import export
         from policy_inertia.policies.policy import Policy
 
@@ -64,7 +73,13 @@ class Export(Command):
             policy = policy.with_hysteresis(self.hysteresis)
         if held_to is not None:
             policy = policy.within(held_to)
+        writers: list[tuple[Any, Path | None]] = [(export_c, self.c), (export_numpy, self.numpy)]
+        files = [(write, file) for write, file in writers if file is not None]
+        for write, file in files:
+            say(str(write(policy, file)))
         if self.card is None:
+            if files and self.out is None:
+                return
             default = path / "policy.onnx" if path.is_dir() else path.with_suffix(".onnx")
             say(str(export(policy, self.out or default)))
             return

@@ -1,4 +1,4 @@
-"""Other people's tools: Stable-Baselines3 and ONNX in, ONNX and model cards out.
+"""Other people's tools: Stable-Baselines3 and ONNX in; ONNX, C, NumPy and model cards out.
 
 Importing this package registers the loaders of `load_core`, one row for each kind of policy.
 """

@@ -124,7 +124,7 @@ def core_network(policy: Policy) -> tuple[OutputKind, Layers]:
 def _describe_core(core: Core) -> PolicyDescription:
     if core.layers is None:
         raise InputError(
-            f"the network inside {core.name} is not known, so it cannot be written as ONNX: "
+            f"the network inside {core.name} is not known, so it cannot be exported: "
             "give a Stable-Baselines3 model with a standard MLP or Nature CNN policy"
         )
     return PolicyDescription(

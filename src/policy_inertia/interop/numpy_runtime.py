@@ -1,0 +1,41 @@
+"""Run a policy that `policy_inertia.export_numpy` wrote. Copy this file: it needs NumPy alone.
+
+policy = Policy("policy.npz")
+action = policy.act(observation)  # one observation; a dial also takes a price: act(obs, 0.1)
+policy.reset()                    # at the start of every further episode
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+
+NAMES = """add subtract multiply divide floor_divide remainder negative absolute maximum minimum exp
+expm1 log sqrt tanh logaddexp equal less greater greater_equal logical_and logical_or logical_not
+where matmul argmax sum take reshape expand_dims squeeze shape broadcast_to"""
+OPERATIONS: dict[str, Any] = {name: getattr(np, name) for name in NAMES.split()} | {
+    "join": lambda axis, *parts: np.concatenate(parts, axis),
+    "as_float": lambda x: x.astype(np.float32),
+    "log_sum_exp": lambda x: np.logaddexp.reduce(x, 1, keepdims=True),
+}
+
+
+class Policy:
+    def __init__(self, path: str) -> None:
+        self.arrays = dict(np.load(path))
+        self.about = json.loads(str(self.arrays.pop("about")))
+        self.state = {name: np.array([first]) for name, first in self.about["memory"].items()}
+
+    def reset(self) -> None:
+        self.state["previous_action"] = np.array([-1])
+
+    def act(self, observation: Any, price: float | None = None) -> int:
+        obs = np.array([observation], self.about["observation"])
+        values = {**self.arrays, **self.state, "observation": obs}
+        if price is not None:
+            values["lambda"] = np.array([price], np.float32)
+        for output, operation, *inputs in self.about["steps"]:
+            given = [values[x] if isinstance(x, str) else x for x in inputs]
+            values[output] = OPERATIONS[operation](*given)
+        self.state = {name: values[f"next_{name}"] for name in self.state}
+        return int(self.state["previous_action"][0]) + int(self.about["first_action"])

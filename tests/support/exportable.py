@@ -1,0 +1,104 @@
+"""One policy for each kind of rule and filter that can be exported, before any training."""
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from policy_inertia import Policy
+from policy_inertia.envs.scaling import Scaling
+from policy_inertia.networks.perceptron import mlp
+from tests.support.calibrations import reaching
+from tests.support.policies import fresh
+
+STRENGTH = 20  # of the observation's weights
+
+
+@cache
+def _observations(env: str, n: int = 60) -> np.ndarray:
+    """Flat observations of random actions."""
+    task = gym.make(env)
+    task.action_space.seed(0)
+    obs, _ = task.reset(seed=0)
+    rows: list[np.ndarray] = []
+    while len(rows) < n:
+        rows.append(np.ravel(obs))
+        obs, _, terminated, truncated, _ = task.step(task.action_space.sample())
+        if terminated or truncated:
+            obs, _ = task.reset(seed=len(rows))
+    return np.array(rows, np.float32)
+
+
+def lively(policy: Policy, env: str, sign: int = -1) -> Policy:
+    """The same policy with networks whose best action changes with the observation.
+
+    Untrained networks hardly look at the observation and always prefer the same action.
+
+    Args:
+        policy: The policy.
+        env: The id of its env.
+        sign: Of the outputs; by default as it balances CartPole's pole for a while.
+    """
+    obs = _observations(env)
+
+    def enliven(layers: list[Any]) -> list[Any]:
+        layers = [{name: np.array(array) for name, array in layer.items()} for layer in layers]
+        layers[0]["w"][..., : obs.shape[1], :] *= STRENGTH
+        layers[-1]["w"] *= sign
+        extra = np.zeros((len(obs), layers[0]["w"].shape[-2] - obs.shape[1]), np.float32)
+        outputs = mlp(layers, np.concatenate([obs, extra], 1), np)
+        is_inertia = outputs.shape[-1] == 1  # a mu of about 0.1 leaves something to the core
+        layers[-1]["b"] -= outputs.mean(-2, keepdims=True) + is_inertia
+        return layers
+
+    def walk(tree: Any) -> Any:
+        if isinstance(tree, list):
+            return enliven(tree)
+        return type(tree)(*map(walk, tree)) if isinstance(tree, tuple) else tree
+
+    return policy.replace(params=walk(policy.params))
+
+
+@cache
+def _policy(method: str, env: str, sign: int = -1, **changes: Any) -> Policy:
+    return lively(fresh(method, env, **changes), env, sign)
+
+
+def _dial(method: str, env: str, mode: int, price: float) -> Policy:
+    return reaching(_policy(method, env), 10.0).modes()[mode].at(price)
+
+
+def _scaled(policy: Policy, env: str) -> Policy:
+    """The same policy behind a scale of observations."""
+    n = _observations(env).shape[1]
+    scaling = Scaling(tuple(0.01 * np.arange(n)), tuple(0.5 + 0.1 * np.arange(n)))
+    return policy.replace(spaces=dataclasses.replace(policy.spaces, scaling=scaling))
+
+
+POLICIES: dict[str, Callable[[str], Policy]] = {
+    "values": lambda env: _policy("dqn", env),
+    "logits": lambda env: _policy("sac", env),
+    "hysteresis on values": lambda env: _policy("dqn", env).with_hysteresis(0.1),
+    "hysteresis on logits": lambda env: _policy("sac", env).with_hysteresis(0.1),
+    "limit": lambda env: _policy("dqn", env).with_limit(0.15, 2),
+    "limit that is carried over": lambda env: _policy("dqn", env).with_limit(0.05, 2.5, True),
+    "hysteresis and limit": lambda env: _policy("sac", env).with_hysteresis(0.05).with_limit(0.2),
+    "mixture": lambda env: _policy("nsac", env),
+    "mixture with a lower bound": lambda env: _policy("nsac", env, mu0=0.05).with_hysteresis(0.01),
+    "mixture around values": lambda env: _policy("ndqn", env),
+    "dial": lambda env: _dial("dial-dqn", env, 0, 0.2),
+    "dial that is a gate": lambda env: _dial("dial-sac", env, 1, 0.1),
+    "gate whose critics begin": lambda env: _dial("gate-dqn", env, -1, 0.1),
+    "gate of one price": lambda env: _policy("gate-sac", env, price=0.05),
+    "dial before the first reward": lambda env: _policy("dial-dqn", env),
+    "planner": lambda env: _policy("limit-dqn", env).with_limit(0.2, 2),
+    "planner without a limit": lambda env: _policy("limit-sac", env),
+    "planner that is a gate": lambda env: _policy("limit-gate-dqn", env).with_limit(0.3, 1.5, True),
+    "scaled observations": lambda env: _scaled(_dial("dial-sac", env, 1, 0.1), env),
+    "held values": lambda env: _policy("dqn-repeat", env, 1),
+    "held logits": lambda env: _policy("sac-repeat", env, 1),
+}
+"""By the name of the rule, from the id of an env to the policy."""
