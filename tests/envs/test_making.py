@@ -66,7 +66,7 @@ def test_wrappers_of_an_env_object_are_made_again() -> None:
     assert spaces.obs_shape == (5,)
     assert vector.num_envs == 3
     made, _ = source_of(env)
-    assert made.__name__ == "TimeAwareObservation(CartPole-v1)"  # type: ignore[union-attr]
+    assert made.__name__ == "TimeAwareObservation(CartPole-v1)"
     assert make_env(env).render_mode is None  # no windows
 
 

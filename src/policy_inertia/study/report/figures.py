@@ -9,9 +9,10 @@ from pathlib import Path
 from policy_inertia.drawing.palette import COLOURS, INK, MARKERS, colour, text_colour
 from policy_inertia.drawing.plots import Line, Panel, Point, render, save
 from policy_inertia.files import make_folder
+from policy_inertia.metrics.estimates import LEVEL
 from policy_inertia.metrics.measures import CRASHES, MU, OSCILLATION, RETURN, Measure
 from policy_inertia.study.analysis.learning_curves import learning_curves
-from policy_inertia.study.analysis.statistics import LEVEL, Estimate, Statistic
+from policy_inertia.study.analysis.statistics import Estimate, Statistic
 from policy_inertia.study.analysis.summary import Row
 from policy_inertia.study.report.html import Html, count_range, tag
 from policy_inertia.study.results import ExperimentResults, LineResults, Results

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from policy_inertia.metrics.estimates import LEVEL
 from policy_inertia.metrics.measures import Measure, select_measures
 from policy_inertia.study.analysis import summary
-from policy_inertia.study.analysis.statistics import LEVEL, REPETITIONS, Estimate, Statistic
+from policy_inertia.study.analysis.statistics import REPETITIONS, Estimate, Statistic
 from policy_inertia.study.analysis.summary import Improvement, Row
 from policy_inertia.study.report.html import Html, count, count_range, join, tag
 from policy_inertia.study.results import Results

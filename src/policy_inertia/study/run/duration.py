@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from policy_inertia.calibration.sweep import SETTINGS
+from policy_inertia.calibration.first_settings import SETTINGS
 from policy_inertia.calibration.within_limits import EVERY, LIMITS
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.run_settings import RunConfig
