@@ -21,10 +21,11 @@ from policy_inertia.drawing.palette import INK, text_colour
 from policy_inertia.errors import InputError, visible
 from policy_inertia.files import write_file
 
+WIDTH = 5.0  # inches of a panel
 KINDS = ("png", "svg", "pdf")
 LONGEST = 24  # letters of a label
 LONGEST_IN_LEGEND = 80
-TITLE = 60  # letters of a title's line, for each panel
+TITLE = 12  # letters of a title for each inch
 SPOTS = (
     (8, 6), (8, -6), (-8, 6), (-8, -6), (0, 14), (0, -14), (8, 20), (8, -20), (-8, 20), (14, 0),
 )  # fmt: skip
@@ -105,6 +106,7 @@ def render(
     kinds: Sequence[str] = ("svg",),
     salt: str = "",
     legend: bool = False,
+    width: float = WIDTH,
 ) -> list[bytes]:
     """Draw panels side by side, and return the picture in each kind of file.
 
@@ -114,23 +116,25 @@ def render(
         kinds: Endings of files, such as "svg" and "png".
         salt: Keeps the ids inside the SVGs of one page apart.
         legend: Write the names of the lines once, below all panels.
+        width: Width of a panel, in inches. Text has 10 points, so in a narrow picture it is large.
     """
     with house_style(salt):
-        figure = draw(panels, title, legend)
+        figure = draw(panels, title, legend, width)
         return [encoded(figure, kind) for kind in kinds]
 
 
-def draw(panels: Sequence[Panel], title: str = "", legend: bool = False) -> Figure:
+def draw(
+    panels: Sequence[Panel], title: str = "", legend: bool = False, width: float = WIDTH
+) -> Figure:
     """Draw panels side by side; see `render`."""
-    figure = Figure(figsize=(5 * len(panels), 3.8), layout="constrained")
+    figure = Figure(figsize=(width * len(panels), 0.76 * width), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for axis, panel in zip(axes, panels, strict=True):
         _draw(axis, panel)
     if title:
-        lines = visible(title).split("\n")
-        wrapped = [part for line in lines for part in textwrap.wrap(line, TITLE * len(panels))]
-        figure.suptitle("\n".join(wrapped), fontsize=10, parse_math=False)
+        text = _wrapped(title, int(TITLE * width * len(panels)))
+        figure.suptitle(text, fontsize=10, parse_math=False)
     if legend:
         _draw_legend(figure, panels)
     layout: Any = figure.get_layout_engine()
@@ -139,6 +143,13 @@ def draw(panels: Sequence[Panel], title: str = "", legend: bool = False) -> Figu
     for axis, panel in zip(axes, panels, strict=True):
         _label_points(axis, panel)  # after everything else has its place
     return figure
+
+
+def _wrapped(title: str, letters: int) -> str:
+    """A title whose lines have so many letters; what takes more than three of them is cut."""
+    lines = visible(title).split("\n")
+    wrapped = (textwrap.wrap(line, letters, max_lines=3, placeholder="…") for line in lines[:3])
+    return "\n".join(part for line in wrapped for part in line)
 
 
 def _draw_legend(figure: Figure, panels: Sequence[Panel]) -> None:

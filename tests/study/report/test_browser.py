@@ -146,9 +146,45 @@ def test_the_page_fits_and_shows_every_figure(page: Any, study: Results) -> None
             assert box["height"] > 150
             assert drawn.nth(k).get_attribute("role") == "img"
     assert page.locator("figure").count() == len(expected) == 4
-    # the labels are large enough for a phone
-    tick = page.locator("#base-two-way-curves svg text").first.bounding_box()
-    assert tick["height"] > 7
+
+
+def test_text_of_every_chart_is_large_enough_to_read(page: Any) -> None:
+    sizes = page.locator("figure svg text").evaluate_all(
+        """all => all.map(text => {
+          const svg = text.ownerSVGElement;
+          const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+          return parseFloat(getComputedStyle(text).fontSize) * scale;
+        })"""
+    )
+    assert len(sizes) > 50
+    assert min(sizes) >= 11  # pixels
+
+
+def test_tables_of_the_verdict_are_not_cut(page: Any) -> None:
+    tables = page.locator("#verdict .wide")
+    assert tables.count() == 2
+    cut = tables.evaluate_all("all => all.map(box => box.scrollWidth - box.clientWidth)")
+    assert cut == [0, 0]
+
+
+def test_names_of_a_figure_stand_in_its_key(page: Any) -> None:
+    names = page.locator("#base-two-way-pareto .key li").all_inner_texts()
+    assert names == ["●SAC", "■NSAC", "◆<script>document.title = 'owned'</script>"]
+
+
+def test_player_does_not_cover_the_strips(page: Any, inspector: Any) -> None:
+    times = inspector.locator(".time")
+    assert times.count() == 2
+    for block in ("start", "end", "center"):
+        uncovered = times.evaluate_all(
+            f"""all => all.map(time => {{
+              time.scrollIntoView({{block: "{block}", behavior: "instant"}});
+              const strip = time.querySelector(".strip").getBoundingClientRect();
+              const x = strip.left + strip.width / 2, y = strip.top + strip.height / 2;
+              return time.contains(document.elementFromPoint(x, y));
+            }})"""
+        )
+        assert uncovered == [True, True], block
 
 
 def test_text_of_a_study_cannot_run(page: Any, study: Results) -> None:

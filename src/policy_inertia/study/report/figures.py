@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from policy_inertia.drawing.palette import COLOURS, INK, MARKERS, colour, text_colour
@@ -16,6 +16,11 @@ from policy_inertia.study.analysis.statistics import Estimate, Statistic
 from policy_inertia.study.analysis.summary import Row
 from policy_inertia.study.report.html import Html, count_range, tag
 from policy_inertia.study.results import ExperimentResults, LineResults, Results
+
+INLINE_WIDTH = 4.0
+"""Inches of a panel in the page: on a phone its text is as large as small print."""
+SIGNS, LINE = "●■◆▲▼✚✖★", "━"
+"""How the page writes the markers of points, in the order of `MARKERS`, and a line."""
 
 
 @dataclass(frozen=True)
@@ -136,12 +141,39 @@ def inline_figures(
             headed.add((figure.kind, figure.experiment))
             section.append(tag("h3", titles[figure.experiment]))
         panels = [
-            _inline_svg(render([p], salt=f"{figure.name}-{k}")[0], f"{figure.alt}: {p.y_label}")
+            _inline_svg(
+                render([_unnamed(p)], salt=f"{figure.name}-{k}", width=INLINE_WIDTH)[0],
+                f"{figure.alt}: {p.y_label}",
+            )
             for k, p in enumerate(figure.panels)
         ]
+        drawing = tag("div", panels, class_="panels")
         caption = tag("figcaption", tag("b", figure.task), f": {figure.caption}")
-        section.append(tag("figure", tag("div", panels, class_="panels"), caption, id=figure.name))
+        section.append(tag("figure", _key(figure), drawing, caption, id=figure.name))
     return parts
+
+
+def _unnamed(panel: Panel) -> Panel:
+    """The panel without names: the page has them in a key, as text of its own size."""
+    points = [replace(point, label="") for point in panel.points if point.marker]
+    return replace(panel, points=points, label_ends=False)
+
+
+def _key(figure: Figure) -> Html:
+    """Return the names of a figure's lines or markers, each with its sign in its colour."""
+    signs: dict[str, tuple[str, str]] = {}
+    for panel in figure.panels:
+        for point in panel.points:
+            if point.marker and point.label:
+                signs[point.label] = (point.colour, SIGNS[MARKERS.index(point.marker)])
+        for line in panel.lines:
+            if line.label:
+                signs.setdefault(line.label, (line.colour, LINE))
+    items = [
+        tag("li", tag("i", sign, style=f"color:var(--s{COLOURS.index(colour)})"), name)
+        for name, (colour, sign) in signs.items()
+    ]
+    return tag("ul", items, class_="key")
 
 
 def _inline_svg(svg: bytes, alt: str) -> Html:

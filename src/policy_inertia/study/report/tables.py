@@ -69,13 +69,14 @@ def _task_table(rows: list[Row], task: str, statistic: Statistic) -> Html:
         policies = [row, *(r for r in greedy if r.label == row.label)]
         if summary.always_greedy(rows, row):
             policies = policies[1:]
-        for k, r in enumerate(policies):
-            swatch = tag("span", class_="swatch", style=f"background:var(--s{i % 8})")
-            name = tag("th", swatch, r.label, scope="rowgroup", rowspan=len(policies))
+        # the name has a row of its own: on a phone there is no room for it beside the numbers
+        swatch = tag("span", class_="swatch", style=f"background:var(--s{i % 8})")
+        name = tag("th", swatch, row.label, scope="rowgroup", colspan=1 + len(measures))
+        body.append(tag("tr", name))
+        for r in policies:
             cells = [_cell(r, m, marks[id(r), m.name]) for m in measures]
-            word = tag("td", r.actions, class_="word")
-            body.append(tag("tr", "" if k else name, word, cells, class_="same" if k else None))
-    columns = ["", "actions", *(m.label for m in measures)]
+            body.append(tag("tr", tag("td", r.actions, class_="word"), cells, class_="same"))
+    columns = ["actions", *(m.label for m in measures)]
     return _table(columns, body, _caption(sampled, statistic))
 
 

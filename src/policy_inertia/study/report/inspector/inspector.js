@@ -200,7 +200,7 @@
         el("option", { value: k }, scene.title)));
       choice.addEventListener("change", () => this.open(Number(choice.value)));
       const key = (text) => el("kbd", {}, text);
-      root.append(...(this.scenes.length > 1 ? [choice] : [el("p", { class: "hint" }, this.scenes[0].title)]),
+      root.append(...(this.scenes.length > 1 ? [choice] : [el("p", { class: "hint title" }, this.scenes[0].title)]),
         this.stage,
         el("div", { class: "controls" },
           button("‹ switch", "previous switch", () => this.jump(-1)), button("‹", "one step back", () => this.step(-1)),
