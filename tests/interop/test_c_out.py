@@ -14,9 +14,10 @@ from onnx import helper
 
 from policy_inertia import InputError, Policy, export_c, load_core
 from policy_inertia.actions.bucket import TOKEN
+from policy_inertia.interop import c_out
 from policy_inertia.interop.c_filters import FILTERS
 from policy_inertia.interop.c_rules import RULES
-from policy_inertia.interop.onnx_rules import FILTERS as ONNX_FILTERS
+from policy_inertia.interop.description import describe
 from policy_inertia.interop.onnx_rules import RULES as ONNX_RULES
 from policy_inertia.policies.token_bucket import TOKENS
 from tests.support.c_policies import CPolicy, compile_c, needs_compiler
@@ -50,9 +51,16 @@ def test_same_actions_and_memory_in_every_step_of_whole_episodes(name: str, tmp_
         assert len(set(actions)) > 1, "an episode of one action proves nothing"
 
 
-def test_every_rule_and_filter_of_onnx_has_its_row() -> None:
-    assert set(RULES) == set(ONNX_RULES)
-    assert set(FILTERS) == set(ONNX_FILTERS)
+def test_every_rule_and_filter_is_among_these_policies() -> None:
+    described = [describe(make(CARTPOLE)) for make in POLICIES.values()]
+    assert {d.controller.rule for d in described if d.controller} == set(RULES) == set(ONNX_RULES)
+    assert {type(rule) for d in described for rule in d.filters} == set(FILTERS)
+
+
+def test_other_actions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(c_out, "STEPS", {})
+    with pytest.raises(InputError, match="actions of kind 'discrete' cannot be written as C"):
+        export_c(fresh("dqn"), tmp_path / "policy.c")
 
 
 @needs_compiler

@@ -37,6 +37,10 @@ class CodeBuilder:
 
     observation: str
     """The declaration of the parameter `observation`."""
+    macros: dict[str, str] = field(default_factory=dict)
+    """Public constants by name, such as `POLICY_ACTIONS`."""
+    declarations: list[str] = field(default_factory=list)
+    """The public functions besides `policy_init` and `policy_reset`."""
     fields: list[StateField] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)
     arrays: list[str] = field(default_factory=list)
@@ -65,6 +69,10 @@ class CodeBuilder:
 
     def add_helper(self, name: str, code: str) -> None:
         self.helpers.setdefault(name, code)
+
+    def declare(self, template: str) -> None:
+        """Add the declaration of a public function."""
+        self.declarations.append(fill(template, observation=self.observation))
 
     def add_function(self, template: str, **values: object) -> None:
         """Add a function; `$name` in the template stands for a value."""

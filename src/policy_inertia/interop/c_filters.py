@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from policy_inertia.actions.bucket import TOKEN
 from policy_inertia.errors import InputError
 from policy_inertia.interop.c_code import CodeBuilder, StateField, literal
 from policy_inertia.policies.hysteresis import Hysteresis
@@ -86,6 +87,7 @@ def _token_bucket(code: CodeBuilder, rule: TokenBucket) -> str:
         StateField("int64_t", "burst", f"{burst}", of_burst, lasts=True),
         StateField("int64_t", TOKENS, "policy_burst(state)", left, lasts=rule.limit.carry_over),
     ]
+    code.macros["POLICY_TOKEN"] = f"INT64_C({TOKEN}) /* one token, in its unit */"
     code.use("limit")
     code.add_function(_TOKEN_BUCKET)
     return "action = policy_token_bucket(state, action);"

@@ -6,6 +6,7 @@ the memory of a policy is a struct of the caller. The networks must be perceptro
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from policy_inertia.actions.bucket import TOKEN, Limit
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.algorithms.losses import LOG_ZERO
 from policy_inertia.errors import InputError
 from policy_inertia.files import make_folder, write_file
@@ -47,10 +48,8 @@ _FILE = """
 
 #include <stdint.h>
 
-#define POLICY_OBSERVATION_SIZE $size
-#define POLICY_ACTIONS $actions
-#define POLICY_FIRST_ACTION ($first)
-$constants
+$macros
+
 typedef struct {
 $fields
 } policy_state;
@@ -58,11 +57,7 @@ $fields
 void policy_init(policy_state *state);
 void policy_reset(policy_state *state);
 
-/* the most probable action, as the environment counts it */
-int32_t policy_act(policy_state *state, $observation);
-
-/* an action drawn by the policy; u is a random number of yours, uniform in [0, 1) */
-int32_t policy_sample(policy_state *state, $observation, double u);
+$declarations
 
 #endif
 
@@ -88,6 +83,16 @@ void policy_init(policy_state *state)
     $init
     policy_reset(state);
 }
+"""
+
+_DISCRETE_ACT = """
+/* the most probable action, as the environment counts it */
+int32_t policy_act(policy_state *state, $observation);
+"""
+
+_DISCRETE_SAMPLE = """
+/* an action drawn by the policy; u is a random number of yours, uniform in [0, 1) */
+int32_t policy_sample(policy_state *state, $observation, double u);
 """
 
 _DISCRETE_STEP = """
@@ -157,22 +162,21 @@ def c_source(policy: PolicyDescription) -> tuple[str, int]:
     is_state = policy.spaces.n_states is not None
     code = CodeBuilder("int32_t observation" if is_state else "const float *observation")
     refuse_layers(policy.core)  # a rule that does not ask the core has the same kind of networks
-    STEPS[policy.spaces.actions.to_dict()["kind"]](code, policy)
+    code.macros["POLICY_OBSERVATION_SIZE"] = str(math.prod(policy.spaces.obs_shape))
+    kind = policy.spaces.actions.to_dict()["kind"]
+    if kind not in STEPS:
+        raise InputError(f"actions of kind '{kind}' cannot be written as C: export it as ONNX")
+    STEPS[kind](code, policy)
     _add_memory(code)
-    sizes = {"size": int(np.prod(policy.spaces.obs_shape)), "actions": policy.spaces.discrete.n}
     text = fill(
         _FILE,
         version=comment_text(versions()["policy-inertia"]),
         about=comment_text(_about(policy)),
-        first=policy.spaces.discrete.first,
-        constants=f"#define POLICY_TOKEN INT64_C({TOKEN}) /* one token, in its unit */\n"
-        if "limit" in code.helpers
-        else "",
+        macros="\n".join(f"#define {name} {value}" for name, value in code.macros.items()),
+        declarations="\n\n".join(code.declarations),
         fields="\n".join(f"    {f.type} {f.name}; /* {f.about} */" for f in code.fields),
-        observation=code.observation,
         log_zero=f"({literal(LOG_ZERO)})",
         code="\n\n".join([*code.arrays, *code.helpers.values(), *code.functions]),
-        **sizes,
     )
     return text + "\n", code.n_weights
 
@@ -180,8 +184,7 @@ def c_source(policy: PolicyDescription) -> tuple[str, int]:
 def _about(policy: PolicyDescription) -> str:
     """One line about the policy; every text in it may come from a file."""
     about = policy.about
-    source = about.get("core") or f"{about.get('method')} on {about.get('task') or 'a task'}"
-    return f"{source}, {policy.spaces.discrete.n} actions"
+    return about.get("core") or f"{about.get('method')} on {about.get('task') or 'a task'}"
 
 
 def _add_memory(code: CodeBuilder) -> None:
@@ -200,6 +203,10 @@ def _discrete_step(code: CodeBuilder, policy: PolicyDescription) -> None:
     choices = policy.core_output(example).shape[1]
     about = "counted from 0; -1 at the start of an episode"
     code.fields.append(StateField("int32_t", PREVIOUS_ACTION, "-1", about))
+    code.macros["POLICY_ACTIONS"] = str(policy.spaces.discrete.n)
+    code.macros["POLICY_FIRST_ACTION"] = f"({policy.spaces.discrete.first})"
+    code.declare(_DISCRETE_ACT)
+    code.declare(_DISCRETE_SAMPLE)
     code.use("best", "draw")
     add_decision(Task(code, policy, choices))
     statements = [add_filter(code, rule) for rule in _filters(policy)]
@@ -208,7 +215,7 @@ def _discrete_step(code: CodeBuilder, policy: PolicyDescription) -> None:
 
 
 STEPS: dict[str, Callable[[CodeBuilder, PolicyDescription], None]] = {"discrete": _discrete_step}
-"""How a policy acts, by the kind of its actions."""
+"""How a policy acts, by the kind of its actions: macros, declarations and functions."""
 
 
 def _filters(policy: PolicyDescription) -> tuple[Filter, ...]:

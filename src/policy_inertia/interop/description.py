@@ -35,7 +35,7 @@ class ControllerDescription:
     """A controller as layers and numbers; see `algorithms.nested.ControllerParts`."""
 
     rule: str
-    """How the networks' outputs become a policy; see `interop.onnx_rules.RULES`."""
+    """How the networks' outputs become a policy; see `onnx_rules.RULES` and `c_rules.RULES`."""
     networks: tuple[tuple[Layers, Layers], ...]
     """Each network in two parts: from the observation to its features, and from the features,
     a_prev's one-hot and, for a dial, the price's features to the output."""
