@@ -1,10 +1,12 @@
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from policy_inertia import Policy
 from tests.cli.conftest import Run
+from tests.support.calibrations import reaching
+from tests.support.policies import fresh
+from tests.support.sb3_models import SB3Model
 
 pytest.importorskip("onnx")
 
@@ -36,16 +38,37 @@ def test_model_card_is_a_folder(run: Run, finished: Path, tmp_path: Path) -> Non
     assert "README.md" in text
 
 
-def test_environment_is_given_for_a_foreign_zip_only(run: Run, finished: Path) -> None:
+def test_environment_is_given_for_a_foreign_zip_only(
+    run: Run, finished: Path, sb3_model: SB3Model
+) -> None:
     code, _, text = run("export", finished, "--env", "CartPole-v1")
     assert code == 2
     assert "names its environment" in text
-    code, _, text = run("export", "policy.zip")
+    _, path = sb3_model("DQN", "CartPole-v1")
+    code, _, text = run("export", path)
     assert code == 2
-    assert "add --env" in text
+    assert "does not name its environment: add --env, such as --env CartPole-v1" in text
 
 
-def test_foreign_zip_is_exported(run: Run, tmp_path: Path, sb3_model: Callable[..., Any]) -> None:
+def test_dial_is_an_input_of_the_file_if_asked_for(run: Run, tmp_path: Path) -> None:
+    import onnx
+
+    reaching(fresh("dial-dqn", largest=3.0), 3.0).save(tmp_path / "dial.safetensors")
+    names = []
+    for words in ((), ("--dial",)):
+        assert run("export", tmp_path / "dial.safetensors", *words).code == 0
+        names.append([i.name for i in onnx.load(tmp_path / "dial.onnx").graph.input])
+    assert names[1] == [*names[0], "lambda"]
+
+
+def test_card_of_a_foreign_zip_can_be_loaded(run: Run, tmp_path: Path, sb3_model: SB3Model) -> None:
+    _, path = sb3_model("DQN", "CartPole-v1")
+    words = ("--env", "CartPole-v1", "--card", tmp_path / "card", "--episodes", 1)
+    assert run("export", path, *words).code == 0
+    assert Policy.load(tmp_path / "card").task == "CartPole-v1"
+
+
+def test_foreign_zip_is_exported(run: Run, tmp_path: Path, sb3_model: SB3Model) -> None:
     _, path = sb3_model("DQN", "CartPole-v1")
     code, text, _ = run("export", path, "--env", "CartPole-v1", "--out", tmp_path / "c.onnx")
     assert code == 0

@@ -3,6 +3,7 @@ from pathlib import Path
 from PIL import Image
 
 from tests.cli.conftest import Run
+from tests.support.sb3_models import SB3Model
 
 
 def test_episodes_are_recorded_beside_the_policy(run: Run, nested_run: Path) -> None:
@@ -12,6 +13,17 @@ def test_episodes_are_recorded_beside_the_policy(run: Run, nested_run: Path) -> 
     assert "episode 1: return 9.0" in text or "episode 1: return 8.0" in text
     with Image.open(nested_run / "recording.gif") as gif:
         assert gif.size == (480, 320 + 112)
+
+
+def test_policy_of_stable_baselines_is_recorded(
+    run: Run, sb3_model: SB3Model, tmp_path: Path
+) -> None:
+    _, path = sb3_model("DQN", "CartPole-v1")
+    words = ("--env", "CartPole-v1", "--steps", 3, "--greedy", "--out", tmp_path / "r.gif")
+    code, text, _ = run("record", path, *words)
+    assert code == 0
+    assert "episode 0: return 3.0" in text
+    assert (tmp_path / "r.gif").exists()
 
 
 def test_episodes_are_recorded_within_a_limit(run: Run, nested_run: Path, tmp_path: Path) -> None:

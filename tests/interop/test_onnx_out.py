@@ -147,15 +147,18 @@ def test_dial_acts_in_the_file_as_it_does_at_every_price(
     method: str, mode: int, tmp_path: Path
 ) -> None:
     dial = reaching(fresh(method, largest=3.0), 3.0).modes()[mode]
-    written = export(dial.at(0.1), tmp_path / "p.onnx")
+    written = export(dial.at(0.1), tmp_path / "p.onnx", dial=True)
     assert written.difference < 1e-5
     feed: dict[str, np.ndarray] = {"observation": OBS, "previous_action": PREVIOUS}
     names = ["action", "inertia"]
     repeated = []
-    for price in (None, 0.0, 0.02, 3.0):  # None: left out, so the price that it was set to
+    fixed = export(dial.at(0.1), tmp_path / "fixed.onnx")
+    assert input_names(fixed.path) == ["observation", "previous_action"]
+    for price in (None, 0.0, 0.02, 3.0):  # None: the file that keeps the price that was set
         policy = dial.at(0.1 if price is None else price)
         given = {} if price is None else {"lambda": np.array([price], np.float32)}
-        action, mu = session(written.path).run(names, {**feed, **given})
+        path = fixed.path if price is None else written.path
+        action, mu = session(path).run(names, {**feed, **given})
         acting = policy.acting(OBS, PREVIOUS)
         assert (action != acting.policy.mode()).mean() < 1e-3  # at ties
         assert (abs(mu - acting.mu) > 1e-4).mean() < 1e-3
@@ -167,6 +170,26 @@ def test_dial_acts_in_the_file_as_it_does_at_every_price(
     mixed = session(written.path).run(names, {**rows, "lambda": prices})[0]
     expected = dial.at(prices).acting(OBS[:4], PREVIOUS[:4]).policy.mode()
     np.testing.assert_array_equal(mixed, expected)
+
+
+@pytest.mark.parametrize("dial", [False, True])
+def test_onnxruntime_loads_a_dial_without_a_word(
+    dial: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import onnxruntime
+
+    policy = reaching(fresh("dial-dqn", largest=3.0), 3.0)
+    path = export(policy, tmp_path / "p.onnx", dial=dial).path
+    graph = onnx.load(path).graph
+    assert not {i.name for i in graph.input} & {i.name for i in graph.initializer}
+    onnxruntime.InferenceSession(str(path))  # with its own settings, which show warnings
+    assert capfd.readouterr().err == ""
+
+
+def test_only_a_dial_is_exported_as_one(tmp_path: Path) -> None:
+    for policy in (fresh("dqn"), fresh("dial-dqn", price=0.5)):
+        with pytest.raises(InputError, match="has no dial: export it without one"):
+            export(policy, tmp_path / "p.onnx", dial=True)
 
 
 def test_dial_that_learned_nothing_is_exported(tmp_path: Path) -> None:
@@ -248,7 +271,7 @@ def test_controller_without_parts_is_refused(
 def test_graph_that_differs_is_not_written(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def wrong(policy: Policy) -> PolicyDescription:
+    def wrong(policy: Policy, dial: bool) -> PolicyDescription:
         description = describe(policy)
         assert description.controller is not None
         networks = []

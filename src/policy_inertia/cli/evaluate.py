@@ -1,4 +1,4 @@
-"""policy-inertia evaluate: the figures of a trained policy."""
+"""policy-inertia evaluate: the figures of a policy."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from policy_inertia.cli.view import show_figures
 @dataclass(frozen=True)
 class Evaluate(Command):
     """Measure return and oscillation of a policy.
+
+    The policy may be one of others, such as a zip of Stable-Baselines3 or an ONNX file; then --env
+    names the environment.
 
     Runs whole episodes, first with sampled actions (as in the paper), then with greedy ones. A
     nested policy is also run without its controller. --hysteresis, --price, --budget and --limit
@@ -50,6 +53,7 @@ class Evaluate(Command):
         from policy_inertia.calibration.sweep import calibrate
         from policy_inertia.evaluation.evaluate import evaluate
         from policy_inertia.evaluation.variants import variants
+        from policy_inertia.policies.core_policy import label_of
 
         held_to = limits(self.limit, self.burst)
         policy = self.source.load()
@@ -67,7 +71,7 @@ class Evaluate(Command):
             sys.stdout.write(json.dumps(figures, indent=1) + "\n")
             return
         place = env_id if env is env_id else f"{env_id} ({self.simulator})"
-        show_figures(f"{policy.method} on {place}, {self.episodes} episodes", figures)
+        show_figures(f"{label_of(policy)} on {place}, {self.episodes} episodes", figures)
 
     def _simulated(self, env: str) -> Any:
         """The env, or a function that makes it in highway-env."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from tyro.conf import DisallowNone, arg
 
@@ -22,6 +22,9 @@ from policy_inertia.cli.flags import (
 from policy_inertia.cli.view import say
 from policy_inertia.errors import InputError
 
+if TYPE_CHECKING:
+    from policy_inertia.policies.policy import Policy
+
 
 @dataclass(frozen=True)
 class Export(Command):
@@ -35,8 +38,9 @@ class Export(Command):
     --c writes one C99 file without dependencies instead, --numpy a file that 30 lines of Python run
     with NumPy alone. Both are for perceptrons.
 
-    A zip of Stable-Baselines3 can be exported too; then --env must name its environment. --card
-    writes a folder instead: a model card with measured figures, the policy and its ONNX file.
+    A policy of others, such as a zip of Stable-Baselines3, can be exported too; then --env must
+    name its environment. --card writes a folder instead: a model card with measured figures, the
+    policy and its ONNX file.
     """
 
     name: ClassVar[str] = "export"
@@ -53,8 +57,10 @@ class Export(Command):
     limit: Rate = None
     burst: Burst = None
     env: Annotated[DisallowNone[str | None], default_is("the one it was trained on")] = None
-    """Gymnasium id of the environment, for a zip of Stable-Baselines3 only."""
+    """Gymnasium id of the environment, for a policy of others only."""
     env_kwargs: EnvKwargs = ()
+    dial: bool = False
+    """Let the file take the price of a dial as the input lambda. Default: the price that is set."""
     card: Annotated[DisallowNone[Path | None], default_is("no card")] = None
     """Write this folder for the Hugging Face Hub instead of a single file."""
     episodes: int = 20
@@ -65,7 +71,6 @@ class Export(Command):
         from policy_inertia.interop.model_card import model_card
         from policy_inertia.interop.numpy_out import export_numpy
         from policy_inertia.interop.onnx_out import export
-        from policy_inertia.policies.policy import Policy
 
         path, held_to = self.source.policy, limit(self.limit, self.burst)
         policy = self._load()
@@ -81,24 +86,17 @@ class Export(Command):
             if files and self.out is None:
                 return
             default = path / "policy.onnx" if path.is_dir() else path.with_suffix(".onnx")
-            say(str(export(policy, self.out or default)))
+            say(str(export(policy, self.out or default, self.dial)))
             return
-        if not isinstance(policy, Policy):
-            raise InputError(f"--card is for policies of this library, but {path} is a foreign zip")
         for file in model_card(policy, self.card, episodes=self.episodes):
             say(str(file))
 
-    def _load(self) -> Any:
-        """Load the policy: our own, or with --env a foreign one."""
-        from policy_inertia.policies.cores import load_core
-
+    def _load(self) -> Policy:
+        """Load the policy: our own, or with --env one of others."""
         path = self.source.policy
         ours = path.suffix == ".safetensors" or (path / "policy.safetensors").exists()
         if ours and self.env is not None:
-            raise InputError(f"--env {self.env} is for a foreign zip: {path} names its environment")
-        if self.env is not None:
-            kwargs = assignments("--env-kwargs", self.env_kwargs)
-            return load_core(path, self.env, env_kwargs=kwargs, trust=self.source.trust)
-        if path.suffix == ".zip":
-            raise InputError(f"{path} does not name its environment: add --env CartPole-v1")
-        return self.source.load()
+            raise InputError(
+                f"--env {self.env} is for a policy of others: {path} names its environment"
+            )
+        return self.source.load(self.env, assignments("--env-kwargs", self.env_kwargs))

@@ -7,11 +7,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import DisallowNone, Positional, arg
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.cli.view import warn
 from policy_inertia.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,6 +74,31 @@ Burst = Annotated[
         help_behavior_hint="(default: 1)",
     ),
 ]
+Normalise = Annotated[
+    DisallowNone[Path | None],
+    arg(
+        help="Statistics of the VecNormalize that a policy of Stable-Baselines3 was trained in: "
+        "its .pkl, or a .npz with mean and var. 'none' if there was none.",
+        help_behavior_hint="(default: those in an RL Zoo folder)",
+    ),
+]
+Output = Annotated[
+    DisallowNone[Literal["action", "logits", "probabilities", "q"] | None],
+    arg(help="What an ONNX file returns.", help_behavior_hint="(default: inferred)"),
+]
+OutputName = Annotated[
+    DisallowNone[str | None],
+    arg(
+        help="Name of the output of an ONNX file to read.", help_behavior_hint="(default: inferred)"
+    ),
+]
+Temperature = Annotated[
+    DisallowNone[float | None],
+    arg(
+        help="Sample from softmax(Q / T), or sharpen probabilities; 0 is greedy.",
+        help_behavior_hint="(default: as the policy does)",
+    ),
+]
 Assignments = Annotated[tuple[str, ...], arg(**_ASSIGNMENTS)]  # each command says which settings
 
 
@@ -81,18 +107,26 @@ class PolicyFile:
     """Which policy."""
 
     policy: Positional[Path]
-    """A run folder, or a policy file (.safetensors)."""
+    """A run folder or policy file (.safetensors), or a policy of others: a zip of
+    Stable-Baselines3, an RL Zoo folder, or an ONNX file."""
     best: bool = False
     """Take the policy of the run's best evaluation. Default: the last policy of the run."""
     trust: Trust = False
+    normalise: Normalise = None
+    output: Output = None
+    output_name: OutputName = None
+    temperature: Temperature = None
 
-    def load(self) -> Policy:
-        """Load the policy."""
-        from policy_inertia.policies.policy import Policy
+    def load(self, env: str | None = None, env_kwargs: dict[str, Any] | None = None) -> Policy:
+        """Load the policy; `env` and its arguments are those of a policy of others."""
+        from policy_inertia.interop.any_policy import load_any
 
-        take_best = self.best and self.policy.is_dir()
-        file = self.policy / "best.safetensors" if take_best else self.policy
-        return Policy.load(file, trust=self.trust)
+        ours = self.best and self.policy.is_dir() and not any(self.policy.glob("*.zip"))
+        file = self.policy / "best.safetensors" if ours else self.policy
+        options = foreign_options(
+            self.normalise, self.output, self.output_name, self.temperature, self.trust
+        )
+        return load_any(file, env, env_kwargs, **options)
 
     def beside(self, name: str) -> Path:
         """Return the path of `name` in the run folder, or in the folder of the policy file."""
@@ -106,6 +140,11 @@ class PolicyInEnv(PolicyFile):
     env: Annotated[DisallowNone[str | None], default_is("the one it was trained on")] = None
     """Gymnasium id of the environment to run it in."""
     env_kwargs: EnvKwargs = ()
+
+    def load(self, env: str | None = None, env_kwargs: dict[str, Any] | None = None) -> Policy:
+        """Load the policy; one of others needs the environment of the flags."""
+        kwargs = assignments("--env-kwargs", self.env_kwargs)
+        return super().load(env or self.env, env_kwargs or kwargs)
 
     @property
     def elsewhere(self) -> bool:
@@ -141,6 +180,24 @@ class WorkerOptions:
 
     jobs: Jobs = None
     quiet: Quiet = False
+
+
+def foreign_options(
+    normalise: Path | None,
+    output: str | None,
+    output_name: str | None,
+    temperature: float | None,
+    trust: bool,
+) -> dict[str, Any]:
+    """The flags about policies of others, as options of `load_core`; it warns as commands do."""
+    return {
+        "normalise": False if normalise == Path("none") else normalise,
+        "output": output,
+        "output_name": output_name,
+        "temperature": temperature,
+        "trust": trust,
+        "warn": warn,
+    }
 
 
 def assignments(flag: str, texts: Sequence[str]) -> dict[str, Any]:

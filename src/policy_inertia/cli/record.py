@@ -27,7 +27,7 @@ class Record(Command):
     """Record episodes as a GIF or MP4.
 
     Under each frame, a strip shows the actions so far and the inertia mu. The environment must
-    offer the render mode rgb_array.
+    offer the render mode rgb_array. For a policy of others, --env names it.
     """
 
     name: ClassVar[str] = "record"
@@ -52,6 +52,7 @@ class Record(Command):
     def run(self) -> None:
         from policy_inertia.drawing import video
         from policy_inertia.evaluation.recording import record
+        from policy_inertia.policies.core_policy import label_of
 
         path = self.out or self.source.beside("recording.gif")
         video.check_path(path)
@@ -69,6 +70,7 @@ class Record(Command):
             self.episodes,
             self.seed,
             self.greedy,
+            label_of(policy),
             steps=self.steps,
             env_kwargs=kwargs,
         )

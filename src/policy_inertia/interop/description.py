@@ -42,10 +42,12 @@ class ControllerDescription:
     numbers: dict[str, float]
     limit: Limit | None = None
     """The limit that a controller may plan with."""
+    price_input: bool = False
+    """Whether the price of a dial is an input of the file, and not the one that it is set to."""
 
     @property
     def has_dial(self) -> bool:
-        """Whether the price of switching is an input."""
+        """Whether the networks see the price of switching."""
         return "largest_price" in self.numbers
 
 
@@ -70,16 +72,24 @@ class PolicyDescription:
         return run(self.core, obs)
 
 
-def describe(policy: Policy | Core) -> PolicyDescription:
+def describe(policy: Policy | Core, dial: bool = False) -> PolicyDescription:
     """Describe a policy, or a core whose network is known.
 
+    Args:
+        policy: What to describe.
+        dial: Whether the price of a dial is an input of the file.
+
     Raises:
-        InputError: A part of the policy cannot be written as layers and numbers.
+        InputError: A part of the policy cannot be written as layers and numbers, or there is no
+            dial.
     """
+    if dial and (isinstance(policy, Core) or not policy.traits.dial):
+        raise InputError(f"{policy} has no dial: export it without one")
     if isinstance(policy, Core):
         return _describe_core(policy)
     config: Any = policy.config
-    controller = _describe_controller(policy) if isinstance(policy.algorithm, Nested) else None
+    nested = isinstance(policy.algorithm, Nested)
+    controller = _describe_controller(policy, dial) if nested else None
     about = {
         "task": policy.task,
         "env_kwargs": policy.env_kwargs,
@@ -144,13 +154,13 @@ def _describe_core(core: Core) -> PolicyDescription:
     )
 
 
-def _describe_controller(policy: Policy) -> ControllerDescription:
+def _describe_controller(policy: Policy, dial: bool) -> ControllerDescription:
     config: Any = policy.config
     parts = config.parts(policy.params.controller)
     if parts is None:
         raise InputError(f"the controller of {policy} cannot be exported: export its core instead")
     networks = tuple(_network_layers(policy.spaces, network) for network in parts.networks)
-    return ControllerDescription(parts.rule, networks, parts.numbers, policy.limit)
+    return ControllerDescription(parts.rule, networks, parts.numbers, policy.limit, dial)
 
 
 def _network_layers(spaces: Spaces, params: Tree) -> tuple[Layers, Layers]:

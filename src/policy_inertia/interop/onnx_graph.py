@@ -47,9 +47,9 @@ class GraphBuilder:
         self.nodes.append(node)
         return output
 
-    def constant(self, value: Any, dtype: Any = np.float32, name: str | None = None) -> str:
+    def constant(self, value: Any, dtype: Any = np.float32) -> str:
         """Add an array of numbers."""
-        name = name or f"constant_{len(self.constants)}"
+        name = f"constant_{len(self.constants)}"
         array = np.ascontiguousarray(np.asarray(value, dtype))
         array = array.reshape(np.shape(value))  # ascontiguousarray gives a scalar an axis
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))

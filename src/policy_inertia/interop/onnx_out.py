@@ -53,7 +53,7 @@ class Exported:
         )
 
 
-def export(policy: Policy | Core, path: str | os.PathLike[str]) -> Exported:
+def export(policy: Policy | Core, path: str | os.PathLike[str], dial: bool = False) -> Exported:
     """Write a policy, or a core whose network is known, as one ONNX file.
 
     The batch size is free. Actions are counted from 0: if the env counts from another number, add
@@ -67,8 +67,7 @@ def export(policy: Policy | Core, path: str | os.PathLike[str]) -> Exported:
         tokens: int64, only with a limit: `next_tokens` of the last step, in millionths of a token.
             At the start of an episode any number will do, unless the tokens are carried over: then
             the very first one is the burst.
-        lambda: float32, only for a dial: one price of switching for all rows, or one for each. If
-            left out, it is the price that the dial is set to.
+        lambda: float32, only with `dial`: one price of switching for all rows, or one for each.
 
     Outputs of the file:
         action: int64, the most probable action; with hysteresis or a limit, the action after the
@@ -81,14 +80,16 @@ def export(policy: Policy | Core, path: str | os.PathLike[str]) -> Exported:
     Args:
         policy: What to export.
         path: Where to write it; must end in .onnx.
+        dial: Whether the price of a dial is an input, so that whoever runs the file can turn it.
+            By default the file keeps the price that the dial is set to.
 
     Raises:
-        InputError: The policy cannot be exported, or the file differs from it.
+        InputError: The policy cannot be exported, has no dial, or the file differs from it.
     """
     path = Path(path)
     if path.suffix != ".onnx":
         raise InputError(f"{path} ends in '{path.suffix}': an ONNX file ends in .onnx")
-    description = describe(policy)
+    description = describe(policy, dial)
     data, nodes = serialise(description)
     checked = CHECKED if np.prod(policy.spaces.obs_shape) < 5_000 else CHECKED // 20
     difference, ties = compare(policy, description, path, data, checked)
@@ -121,7 +122,7 @@ def compare(
     if isinstance(policy, Core):
         acting = policy.acting(obs)
     else:
-        if policy.traits.dial:
+        if description.controller is not None and description.controller.price_input:
             feed[PRICE] = _random_prices(policy, n)
             policy = policy.at(feed[PRICE])
         acting = policy.acting(policy.spaces.encode(obs), previous, policy.tokens(state))
@@ -222,7 +223,7 @@ def _inputs(graph: GraphBuilder, policy: PolicyDescription) -> list[Any]:
     for field in policy.memory.fields:
         example = field.initial(1)
         inputs.append(graph.tensor(field.name, example.dtype, ["batch", *example.shape[1:]]))
-    if policy.controller is not None and policy.controller.has_dial:
+    if policy.controller is not None and policy.controller.price_input:
         inputs.append(graph.tensor(PRICE, np.float32, ["prices"]))
     return inputs
 

@@ -181,7 +181,7 @@ def _priced_values(
     last = graph.as_float(inputs.repeat)
     extra = [last]
     if controller.has_dial:
-        features, price = _price_inputs(graph, controller.numbers)
+        features, price = _price_inputs(graph, controller)
         extra.append(features)
     else:
         price = graph.constant(controller.numbers["fixed_price"])
@@ -189,13 +189,15 @@ def _priced_values(
     return graph.add("Add", lower, graph.add("Mul", price, last)), last
 
 
-def _price_inputs(graph: GraphBuilder, numbers: dict[str, float]) -> tuple[str, str]:
-    """`prices.features` of the input lambda, and lambda in the unit of the values, as columns.
+def _price_inputs(graph: GraphBuilder, controller: ControllerDescription) -> tuple[str, str]:
+    """`prices.features` of lambda, and lambda in the unit of the values, as columns.
 
-    The input has a default and may be left out. One price serves a whole batch.
+    One price serves a whole batch. Lambda is an input without a default, or a constant: of an input
+    with a default, onnxruntime warns at every start.
     """
-    default = graph.constant([numbers["price"]], name=PRICE)
-    rows = graph.add("Expand", default, graph.add("Shape", PREVIOUS_ACTION))
+    numbers = controller.numbers
+    given = PRICE if controller.price_input else graph.constant([numbers["price"]])
+    rows = graph.add("Expand", given, graph.add("Shape", PREVIOUS_ACTION))
     price = graph.column(rows)
     # before the first reward the largest price is 0
     largest = max(numbers["largest_price"], float(np.finfo(np.float32).tiny))

@@ -26,6 +26,7 @@ from policy_inertia.interop.foreign_files import (
     shown,
     size_of,
 )
+from policy_inertia.interop.missing_statistics import statistics_in, warn_of_missing
 from policy_inertia.interop.sb3 import NetworkReading, read_policy
 from policy_inertia.interop.sb3_network import (
     NetworkFacts,
@@ -79,10 +80,15 @@ def load_zip(source: Path, env: Any, options: CoreOptions) -> Core:
     assert path is not None, "the loader accepted it"
     normalise = options.normalise
     if normalise is None and source.is_dir():
-        normalise = _statistics_in(source)
+        normalise = statistics_in(source)
     space, spaces = read_env(path, env, options)
     statistics = read_statistics(normalise, spaces)
-    kind, function, layers = _read_zip(path, space, spaces, statistics, options.trust)
+    weights, data = _open_zip(path)
+    if normalise is None:
+        warn_of_missing(path, data, space, spaces, options.warn)
+    kind, function, layers = _read_zip(
+        path, weights, data, space, spaces, statistics, options.trust
+    )
     name = options.name or source_name(path)
     return Core(name, spaces, kind, function, options.temperature, layers, space)
 
@@ -90,20 +96,15 @@ def load_zip(source: Path, env: Any, options: CoreOptions) -> Core:
 LOADER = Loader(lambda source: find_zip(source) is not None, load_zip)
 
 
-def _statistics_in(folder: Path) -> Path | None:
-    """The VecNormalize statistics that RL Zoo saved beside a model, in a folder named like the env.
-
-    It does not search deeper: the folder may be a large one.
-    """
-    name = "vecnormalize.pkl"
-    files = [folder / name, *sorted(folder.glob(f"*/{name}"))]
-    return next((path for path in files if os.path.exists(path)), None)
-
-
 def _read_zip(
-    path: Path, space: gym.Space[Any], spaces: Spaces, statistics: Rescale | None, trust: bool
+    path: Path,
+    weights: Weights,
+    data: dict[str, Any],
+    space: gym.Space[Any],
+    spaces: Spaces,
+    statistics: Rescale | None,
+    trust: bool,
 ) -> NetworkReading:
-    weights, data = _open_zip(path)
     try:
         facts = _network_facts(data)
         kind, layers = rebuild_network(weights, facts, space, spaces, statistics, str(path))

@@ -8,6 +8,7 @@ layer, and register themselves here.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -82,12 +83,9 @@ class Core:
                 f"temperature is {temperature}, but {name} gives actions: a temperature needs "
                 "Q-values, logits or probabilities, so leave it out"
             )
-        if hysteresis is not None and kind == "action":
-            raise InputError(
-                f"{name} gives actions only, and hysteresis compares how good actions are: give a "
-                "core that gives Q-values, logits or probabilities"
-            )
         self.name, self.spaces, self.kind, self.layers = name, spaces, kind, layers
+        if hysteresis is not None:
+            self.refuse_scoreless()
         self.temperature = default_temperature(kind) if temperature is None else temperature
         self.hysteresis, self.limit = hysteresis, limit
         self.space = gym_space(spaces) if space is None else space
@@ -110,6 +108,14 @@ class Core:
     ) -> Core:
         """A core whose network is known, and which NumPy runs."""
         return cls(name, spaces, kind, partial(run, layers), temperature, layers, space)
+
+    def refuse_scoreless(self) -> None:
+        """Raise an `InputError` if the core gives no scores, which hysteresis compares."""
+        if self.kind == "action":
+            raise InputError(
+                f"{self.name} gives actions only, and hysteresis compares how good actions are: "
+                "give a core that gives Q-values, logits or probabilities"
+            )
 
     def seed(self, seed: int) -> None:
         """Make the actions that are sampled from now on reproducible."""
@@ -227,6 +233,7 @@ class CoreOptions:
     trust: bool = False
     name: str | None = None
     env_kwargs: dict[str, Any] | None = None
+    warn: Callable[[str], None] = warnings.warn
 
 
 class Loader(NamedTuple):
@@ -257,6 +264,7 @@ def load_core(
     trust: bool = False,
     name: str | None = None,
     env_kwargs: dict[str, Any] | None = None,
+    warn: Callable[[str], None] = warnings.warn,
 ) -> Core:
     """Turn somebody's policy into a core.
 
@@ -273,11 +281,12 @@ def load_core(
         temperature: Follow Q-values by softmax(Q / T), or sharpen or flatten probabilities. 0 is
             greedy.
         normalise: Statistics of SB3's VecNormalize: the object, (mean, var), a .npz file with
-            both, or its .pkl file. False ignores a live model's own.
+            both, or its .pkl file. False ignores a live model's own, and those beside a zip.
         trust: Allow an SB3 zip to run its pickled code, and an ONNX file to hold any operators, to
             open files beside it and to cost what it costs. For your own files only.
         name: What messages call the core.
         env_kwargs: Arguments of the env.
+        warn: Called with a sentence where statistics of a VecNormalize seem to be missing.
 
     Raises:
         InputError: The policy cannot be used as a core, or does not fit the env.
@@ -286,7 +295,9 @@ def load_core(
         raise InputError(f"output is '{output}'{nearest(str(output), OUTPUT_KINDS)}")
     if isinstance(core, Core):
         return core
-    options = CoreOptions(output, output_name, temperature, normalise, trust, name, env_kwargs)
+    options = CoreOptions(
+        output, output_name, temperature, normalise, trust, name, env_kwargs, warn
+    )
     source = Path(core) if isinstance(core, str | os.PathLike) else core
     for loader in LOADERS:
         if loader.accepts(source):

@@ -27,6 +27,7 @@ from policy_inertia.policies.policy_file import (
     whole_config,
     write_policy,
 )
+from policy_inertia.policies.spaces_with_core import refuse_scoreless
 from policy_inertia.policies.token_bucket import TOKENS, TokenBucket
 from policy_inertia.types import Array, Number, Tree
 
@@ -58,6 +59,8 @@ class Policy:
                     f"{method} holds its actions by itself: put {name} around a method "
                     "that decides at every step"
                 )
+        if hysteresis is not None and config.traits.frozen:
+            refuse_scoreless(spaces)
         self.method, self.config, self.spaces, self.params = method, config, spaces, params
         self.repeats, self.task, self.env_kwargs = repeats, task, env_kwargs or {}
         self.hysteresis: float | None = hysteresis
