@@ -84,11 +84,11 @@ def load_zip(source: Path, env: Any, options: CoreOptions) -> Core:
     space, spaces = read_env(path, env, options)
     statistics = read_statistics(normalise, spaces)
     weights, data = _open_zip(path)
-    if normalise is None:
-        warn_of_missing(path, data, space, spaces, options.warn)
     kind, function, layers = _read_zip(
         path, weights, data, space, spaces, statistics, options.trust
     )
+    if normalise is None:
+        warn_of_missing(path, data, space, spaces, options.warn)
     name = options.name or source_name(path)
     return Core(name, spaces, kind, function, options.temperature, layers, space)
 

@@ -16,8 +16,8 @@ from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.policies.adjustable import adjustable_of
-from policy_inertia.policies.hysteresis import Hysteresis
-from policy_inertia.policies.memory import PREVIOUS_ACTION, Filter, Hold, State, memory_of
+from policy_inertia.policies.filters import filters_of
+from policy_inertia.policies.memory import PREVIOUS_ACTION, State, memory_of
 from policy_inertia.policies.modes import in_mode
 from policy_inertia.policies.policy_file import (
     CORE,
@@ -27,8 +27,7 @@ from policy_inertia.policies.policy_file import (
     whole_config,
     write_policy,
 )
-from policy_inertia.policies.spaces_with_core import refuse_scoreless
-from policy_inertia.policies.token_bucket import TOKENS, TokenBucket
+from policy_inertia.policies.token_bucket import TOKENS
 from policy_inertia.types import Array, Number, Tree
 
 
@@ -52,15 +51,6 @@ class Policy:
         calibration: Calibration | None = None,
         limit: Limit | None = None,
     ) -> None:
-        filters = {"hysteresis": hysteresis, "a limit": limit}
-        for name, value in filters.items():
-            if value is not None and repeats != (1,):
-                raise InputError(
-                    f"{method} holds its actions by itself: put {name} around a method "
-                    "that decides at every step"
-                )
-        if hysteresis is not None and config.traits.frozen:
-            refuse_scoreless(spaces)
         self.method, self.config, self.spaces, self.params = method, config, spaces, params
         self.repeats, self.task, self.env_kwargs = repeats, task, env_kwargs or {}
         self.hysteresis: float | None = hysteresis
@@ -69,11 +59,7 @@ class Policy:
         self.traits = config.traits
         self.adjustable = adjustable_of(self.traits)
         self.algorithm = config.build(choice_spec(spaces, repeats))
-        self.filters: tuple[Filter, ...] = () if repeats == (1,) else (Hold(repeats),)
-        if hysteresis is not None:
-            self.filters += (Hysteresis(hysteresis),)
-        if limit is not None:
-            self.filters += (TokenBucket(limit, spaces.actions),)  # the last word
+        self.filters = filters_of(method, spaces, repeats, hysteresis, limit, self.traits.frozen)
         self.memory = memory_of(spaces.actions, self.filters)
         self._rng = np.random.default_rng()
 

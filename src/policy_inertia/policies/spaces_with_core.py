@@ -75,12 +75,6 @@ class SpacesWithCore(Spaces):
         return super().decode(vectors[:, : -self._core_outputs])
 
 
-def refuse_scoreless(spaces: Spaces) -> None:
-    """Check that the core behind the observations gives scores, which hysteresis compares."""
-    if isinstance(spaces, SpacesWithCore):
-        spaces.core.refuse_scoreless()
-
-
 def _fields(spaces: Spaces) -> dict[str, Any]:
     return {f.name: getattr(spaces, f.name) for f in dataclasses.fields(Spaces)}
 
