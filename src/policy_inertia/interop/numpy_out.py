@@ -21,7 +21,7 @@ from policy_inertia.files import make_folder, write_file
 from policy_inertia.interop import numpy_runtime
 from policy_inertia.interop.description import PolicyDescription, describe
 from policy_inertia.interop.onnx_graph import GraphBuilder
-from policy_inertia.interop.onnx_rules import add_policy
+from policy_inertia.interop.onnx_rules import PRICE, add_policy
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.policy import Policy
@@ -53,8 +53,8 @@ class StepBuilder(GraphBuilder):
         self.steps.append([output, operation, *inputs])
         return output
 
-    def constant(self, value: Any, dtype: Any = np.float32, name: str | None = None) -> str:
-        name = name or f"constant_{len(self.arrays)}"
+    def constant(self, value: Any, dtype: Any = np.float32) -> str:
+        name = f"constant_{len(self.arrays)}"
         self.arrays[name] = np.asarray(value, dtype)
         return name
 
@@ -207,7 +207,8 @@ def export_numpy(policy: Policy | Core, path: str | os.PathLike[str]) -> Exporte
     path = Path(path)
     if path.suffix != ".npz":
         raise InputError(f"{path} ends in '{path.suffix}': a file of NumPy arrays ends in .npz")
-    arrays, about = numpy_steps(describe(policy))
+    dial = isinstance(policy, Policy) and policy.traits.dial
+    arrays, about = numpy_steps(describe(policy, dial))
     buffer = io.BytesIO()
     named: Any = {"about": np.array(json.dumps(about)), **arrays}
     np.savez_compressed(buffer, **named)
@@ -219,6 +220,8 @@ def export_numpy(policy: Policy | Core, path: str | os.PathLike[str]) -> Exporte
 def numpy_steps(policy: PolicyDescription) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays of a policy, and its steps and memory as JSON."""
     graph = StepBuilder()
+    if policy.controller is not None and policy.controller.price_input:  # `act` may change it
+        graph.arrays[PRICE] = np.array([policy.controller.numbers["price"]], np.float32)
     example = np.zeros((1, *policy.spaces.obs_shape), np.float32)
     results = add_policy(graph, policy, policy.core_output(example).shape[1])
     memory = {f.name: f.initial(1).tolist()[0] for f in policy.memory.fields}
