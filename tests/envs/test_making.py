@@ -1,5 +1,6 @@
 """Env objects where an id or a function is taken too."""
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -12,6 +13,7 @@ from policy_inertia.calibration.within_limits import within_limits
 from policy_inertia.envs.making import copyable, make_env, make_vector, source_of
 from policy_inertia.evaluation.recording import record
 from tests.support.policies import fresh
+from tests.support.runs import SHORT
 
 
 class Local(gym.Wrapper):
@@ -114,3 +116,11 @@ def test_other_things_are_no_envs() -> None:
     vector: Any = gym.make_vec("CartPole-v1", 2)
     with pytest.raises(pi.InputError, match=r"give a Gymnasium id, a function .*, or an env"):
         pi.evaluate(fresh("dqn"), vector, 1)
+
+
+def test_training_stores_the_arguments_of_an_env_object(tmp_path: Path) -> None:
+    env = gym.make("CartPole-v1", sutton_barto_reward=True)
+    policy = pi.train("dqn", env, tmp_path / "run", **{**SHORT, "steps": 40, "eval_every": 40})
+    assert (policy.task, policy.env_kwargs) == ("CartPole-v1", {"sutton_barto_reward": True})
+    with pytest.raises(pi.InputError, match="and several copies of it are needed"):
+        pi.train("dqn", Counting(), tmp_path / "other")

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from policy_inertia.calibration.sweep import calibrate
-from policy_inertia.envs.making import EnvLike, name_of
+from policy_inertia.envs.making import EnvLike, copyable, name_of
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError, Stopped
@@ -53,14 +53,16 @@ def train(
 
     Args:
         method: A name from `METHODS`, such as "nsac".
-        env: A Gymnasium id, or a function that makes an env.
+        env: A Gymnasium id, a function that makes an env, or an env, of which copies are made by
+            its spec.
         out: The folder of the run; by default `runs/ENV-METHOD-SEED`.
         resume: Go on with the run in that folder.
         progress: Called at every evaluation and now and then between them.
         changes: Settings of the run (`steps`, `seed`, `envs`, ...) or of the method (`mu0`,
             `temperature`, ..., `core={...}`).
     """
-    config = settings(method, name_of(env), **changes)
+    env, kwargs = copyable(env, changes.get("env_kwargs"))
+    config = settings(method, name_of(env), **changes | ({"env_kwargs": kwargs} if kwargs else {}))
     folder = out or default_folder(config.env, config.method, config.seed)
     return run(config, folder, env, resume, progress)
 
