@@ -32,7 +32,7 @@ def _observations(env: str, n: int = 60) -> np.ndarray:
     return np.array(rows, np.float32)
 
 
-def lively(policy: Policy, env: str, sign: int = -1) -> Policy:
+def lively(policy: Policy, env: str, sign: int = -1, inertia: float = -1.0) -> Policy:
     """The same policy with networks whose best action changes with the observation.
 
     Untrained networks hardly look at the observation and always prefer the same action.
@@ -41,17 +41,21 @@ def lively(policy: Policy, env: str, sign: int = -1) -> Policy:
         policy: The policy.
         env: The id of its env.
         sign: Of the outputs; by default as it balances CartPole's pole for a while.
+        inertia: The mean pre-activation of mu; by default it leaves something to the core.
     """
     obs = _observations(env)
 
     def enliven(layers: list[Any]) -> list[Any]:
         layers = [{name: np.array(array) for name, array in layer.items()} for layer in layers]
+        first = obs.shape[1] + policy.spaces.discrete.n  # of a price's or a limit's features
         layers[0]["w"][..., : obs.shape[1], :] *= STRENGTH
+        layers[0]["w"][..., first:, :] *= STRENGTH / 2
         layers[-1]["w"] *= sign
         extra = np.zeros((len(obs), layers[0]["w"].shape[-2] - obs.shape[1]), np.float32)
+        extra[:, policy.spaces.discrete.n :] = 0.3
         outputs = mlp(layers, np.concatenate([obs, extra], 1), np)
-        is_inertia = outputs.shape[-1] == 1  # a mu of about 0.1 leaves something to the core
-        layers[-1]["b"] -= outputs.mean(-2, keepdims=True) + is_inertia
+        mean = inertia if outputs.shape[-1] == 1 else 0.0
+        layers[-1]["b"] += mean - outputs.mean(-2, keepdims=True)
         return layers
 
     def walk(tree: Any) -> Any:
@@ -63,8 +67,8 @@ def lively(policy: Policy, env: str, sign: int = -1) -> Policy:
 
 
 @cache
-def _policy(method: str, env: str, sign: int = -1, **changes: Any) -> Policy:
-    return lively(fresh(method, env, **changes), env, sign)
+def _policy(method: str, env: str, sign: int = -1, inertia: float = -1.0, **changes: Any) -> Policy:
+    return lively(fresh(method, env, **changes), env, sign, inertia)
 
 
 def _dial(method: str, env: str, mode: int, price: float) -> Policy:
@@ -88,7 +92,7 @@ POLICIES: dict[str, Callable[[str], Policy]] = {
     "hysteresis and limit": lambda env: _policy("sac", env).with_hysteresis(0.05).with_limit(0.2),
     "mixture": lambda env: _policy("nsac", env),
     "mixture with a lower bound": lambda env: _policy("nsac", env, mu0=0.05).with_hysteresis(0.01),
-    "mixture around values": lambda env: _policy("ndqn", env),
+    "mixture around values": lambda env: _policy("ndqn", env, inertia=0.0),
     "dial": lambda env: _dial("dial-dqn", env, 0, 0.2),
     "dial that is a gate": lambda env: _dial("dial-sac", env, 1, 0.1),
     "gate whose critics begin": lambda env: _dial("gate-dqn", env, -1, 0.1),
