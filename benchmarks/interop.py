@@ -106,7 +106,13 @@ def main() -> None:
         # a controller costs the same time however long it was trained
         brief: dict[str, Any] = {"calibration_episodes": 2, "learning_starts": 100}
         result = smooth(
-            models["DQN"], TASK, steps=400, episodes=2, out=Path(folder) / "smooth", **brief
+            models["DQN"],
+            TASK,
+            steps=400,
+            episodes=2,
+            train=True,
+            out=Path(folder) / "smooth",
+            **brief,
         )
         gate = result.candidates["controller"].policy
         variants["SB3 DQN + smooth, ONNX"] = onnx_call(gate, folder, "gate", obs)

@@ -59,6 +59,7 @@ def main(options: Options) -> None:
         seed=options.seed,
         out=core.parent / "smooth",
         resume=True,
+        train=True,
         env_kwargs=KWARGS,
     )
     print(result)

@@ -44,7 +44,7 @@ def test_python_of_the_tutorial_makes_a_policy_smooth(tmp_path: Path) -> None:
     assert len(after) == 2  # one with the filter only, one with a controller
     assert all(float(share) <= 0.22 < int(before[1]) / 100 for share in after)
     assert "random inputs within" in text
-    assert (tmp_path / "smooth" / "recommended.safetensors").exists()
+    assert (tmp_path / "smooth" / "policy.safetensors").exists()
 
 
 def anchors(page: Path) -> set[str]:

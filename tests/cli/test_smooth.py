@@ -1,17 +1,22 @@
+import json
+import shutil
 from pathlib import Path
 
-from policy_inertia import Limit, Policy
+import pytest
+
+from policy_inertia import Limit, Policy, evaluate
 from tests.cli.conftest import Run
 from tests.support.sb3_models import SB3Model
 
 
 def test_filter_is_recommended_without_training(run: Run, finished: Path, tmp_path: Path) -> None:
     out = tmp_path / "smooth"
-    words = ("--hysteresis-only", "--episodes", 4, "--budget", 0.9, "--out", out)
-    code, text, _ = run("smooth", finished, "CartPole-v1", *words)
+    words = ("--hysteresis-only", "--episodes", 4, "--budget", 0.01, "--out", out)
+    few = ("--set", "calibration_episodes=4")
+    code, text, _ = run("smooth", finished, "CartPole-v1", *words, *few)
     assert code == 0
     assert "Recommended: " in text
-    assert (out / "recommended.safetensors").exists()
+    assert (out / "policy.safetensors").exists()
 
 
 def test_zip_is_made_smooth_and_other_commands_take_the_result(
@@ -20,15 +25,33 @@ def test_zip_is_made_smooth_and_other_commands_take_the_result(
     _, path = sb3_model("DQN", "CartPole-v1")
     out = tmp_path / "run"
     words = ("smooth", path, "CartPole-v1", "--out", out, "--episodes", 10)
-    short = ("--steps", 800, "--budget", 0.3, "--set", "calibration_episodes=4", "eval_every=400")
+    short = (
+        "--train",
+        "--steps",
+        800,
+        "--budget",
+        0.3,
+        "--set",
+        "calibration_episodes=4",
+        "eval_every=400",
+    )
     code, text, _ = run(*words, *short)
     assert code == 0
     assert "over 10 held-out episodes of CartPole-v1" in text
     assert "controller" in text
-    policy = out / "recommended.safetensors"
-    assert run("evaluate", policy, "--episodes", 2).code == 0
-    assert run("export", policy).code == 0
-    assert (out / "recommended.onnx").exists()
+    assert [line for line in text.splitlines() if line.startswith("calibrating")] == [
+        "calibrating hysteresis",
+        "calibrating the last controller",
+    ]
+    assert (out / "frontiers.png").exists()
+    recommended = Policy.load(out)
+    row = json.loads(run("evaluate", out, "--episodes", 2, "--json").out)["greedy"]
+    same = evaluate(recommended, "CartPole-v1", 2, 0, True).summary()
+    assert row["return"] == same["return"]
+    assert run("record", out, "--steps", 3, "--out", tmp_path / "r.gif").code == 0
+    assert run("dial", out, "--episodes", 2).code == 0
+    assert run("export", out).code == 0
+    assert (out / "policy.onnx").exists()
     code, _, error = run(*words)
     assert code == 2
     assert "--resume" in error
@@ -37,10 +60,59 @@ def test_zip_is_made_smooth_and_other_commands_take_the_result(
 def test_limit_is_kept_by_the_recommended_policy(run: Run, finished: Path, tmp_path: Path) -> None:
     out = tmp_path / "smooth"
     words = ("--hysteresis-only", "--episodes", 4, "--limit", 0.1, "--burst", 2, "--out", out)
-    code, text, _ = run("smooth", finished, "CartPole-v1", *words)
+    few = ("--set", "calibration_episodes=4")
+    code, text, _ = run("smooth", finished, "CartPole-v1", *words, *few)
     assert code == 0
     assert "at most 2 + 0.1 n switches in n steps, always" in text
-    assert Policy.load(out / "recommended.safetensors").limit == Limit(0.1, 2)
+    assert Policy.load(out / "policy.safetensors").limit == Limit(0.1, 2)
     code, _, text = run("smooth", finished, "CartPole-v1", "--limit", 0.1, "--budget", 0.2)
     assert code == 2
     assert "give a budget, which is a measured mean, or a limit" in text
+
+
+@pytest.mark.parametrize("flag", ["--budget", "--limit", "--temperature", "--loss"])
+def test_word_in_place_of_a_number_is_refused_in_one_sentence(run: Run, flag: str) -> None:
+    code, text, error = run("smooth", "jittery.zip", "CartPole-v1", flag, "ten")
+    assert code == 2
+    words = " ".join((text + error).replace("│", " ").split())
+    assert f"Error parsing {flag}: 'ten' was given: give a number, such as 0.1" in words
+    assert "no type matching" not in words
+
+
+def test_word_among_numbers_is_refused_in_one_sentence(run: Run) -> None:
+    code, text, error = run("evaluate", "runs/x", "--budget", 0.1, "ten")
+    assert code == 2
+    assert "Error parsing --budget: 'ten' was given: give a number" in text + error
+
+
+def test_file_in_place_of_a_folder_is_named(run: Run, finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "file.txt").touch()
+    for place in (tmp_path / "file.txt", tmp_path / "file.txt" / "below"):
+        words = ("--hysteresis-only", "--episodes", 2, "--out", place)
+        code, _, error = run("smooth", finished, "CartPole-v1", *words)
+        assert code == 2
+        assert "file.txt is a file: give a folder" in error
+        assert "free the disk" not in error
+
+
+def test_no_episodes_are_refused_before_anything_is_trained(run: Run, finished: Path) -> None:
+    code, _, error = run("smooth", finished, "CartPole-v1", "--episodes", 0)
+    assert code == 2
+    assert "episodes is 0: an interval needs at least 2" in error
+
+
+def test_two_policies_do_not_share_a_default_folder(
+    run: Run, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("--hysteresis-only", "--episodes", 2, "--set", "calibration_episodes=1")
+    for name in ("one", "two"):
+        shutil.copytree(finished, name)
+        assert run("smooth", name, "CartPole-v1", *words).code == 0
+    assert sorted(path.name for path in Path("runs").iterdir()) == [
+        "CartPole-v1-smooth-one-0",
+        "CartPole-v1-smooth-two-0",
+    ]
+    code, _, error = run("smooth", "one", "CartPole-v1", *words)
+    assert code == 2
+    assert "holds a smoothed policy already" in error

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -17,12 +18,17 @@ from policy_inertia import (
     load_core,
     smooth,
 )
+from policy_inertia.calibration.measurements import opened
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.spaces_with_core import SpacesWithCore
+from policy_inertia.run_settings import settings
 from policy_inertia.seeds import Stream, stream_seed
+from policy_inertia.smoothing.lab import Lab
+from policy_inertia.smoothing.smooth_folder import folder_name
 from tests.support import probes
-from tests.support.cores import jittery, light, unsure
+from tests.support.cores import bright, jittery, light, unsure
+from tests.support.policies import fresh
 from tests.support.sb3_models import SB3Model
 from tests.support.switch_counter import violations_of_episodes
 
@@ -31,7 +37,116 @@ SHORT: dict[str, Any] = {
     "episodes": 40,
     "calibration_episodes": 20,
     "learning_rate": 1e-3,
+    "train": True,
 }
+
+
+FEW: dict[str, Any] = {"episodes": 40, "calibration_episodes": 20}
+
+
+def refuse_training(*_: Any, **__: Any) -> None:
+    raise AssertionError("nothing is to be trained")
+
+
+def test_core_that_meets_the_budget_is_recommended_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("policy_inertia.smoothing.controller.run", refuse_training)
+    result = smooth(jittery, probes.DeadZone, 0.9, out=tmp_path / "run", **FEW)
+    assert list(result.candidates) == ["core"]
+    assert result.recommended == "core"
+    assert "it already meets the budget of 0.9" in str(result)
+    assert "Nothing was trained. --train trains a controller nevertheless." in str(result)
+    assert (tmp_path / "run" / "policy.safetensors").exists()
+
+
+def test_filter_that_keeps_the_budget_without_a_loss_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("policy_inertia.smoothing.controller.run", refuse_training)
+    result = smooth(unsure, probes.DeadZone, 0.15, out=tmp_path / "run", **FEW)
+    assert list(result.candidates) == ["core", "hysteresis"]
+    assert result.recommended == "hysteresis"
+    assert not result.trained
+    assert "it loses 0.0% [0.0%, 0.0%] of what the core gains over random actions" in str(result)
+    with pytest.raises(AssertionError, match="nothing is to be trained"):
+        smooth(unsure, probes.DeadZone, 0.15, out=tmp_path / "x", train=True, **FEW)
+
+
+def test_filter_with_a_loss_is_followed_by_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("policy_inertia.smoothing.controller.run", refuse_training)
+    with pytest.raises(AssertionError, match="nothing is to be trained"):
+        smooth(bright, probes.Lights, 0.1, out=tmp_path / "run", **FEW)
+
+
+def test_filter_within_a_limit_without_a_loss_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("policy_inertia.smoothing.controller.run", refuse_training)
+    result = smooth(unsure, probes.DeadZone, limit=Limit(0.3, 4), out=tmp_path / "run", **FEW)
+    assert list(result.candidates) == ["core", "filter", "hysteresis"]
+    assert result.recommended == "hysteresis"
+    assert result.frontiers == {}
+
+
+def test_folder_is_refused_to_another_core_and_kept_from_a_second_run(tmp_path: Path) -> None:
+    few: dict[str, Any] = {"hysteresis_only": True, "out": tmp_path / "run", **FEW}
+    smooth(unsure, probes.DeadZone, 0.1, **few)
+    with pytest.raises(InputError, match="holds a smoothed policy already: add --resume"):
+        smooth(unsure, probes.DeadZone, 0.2, **few)
+    with pytest.raises(InputError, match="was started around unsure and the core is now jittery"):
+        smooth(jittery, probes.DeadZone, 0.2, resume=True, **few)
+    looser = smooth(unsure, probes.DeadZone, 0.9, resume=True, **few)
+    assert looser.recommended == "core"
+
+
+def test_default_folders_of_two_cores_differ() -> None:
+    names = [
+        folder_name("CartPole-v1", core, "smooth", 0).name
+        for core in ("a/jittery.zip", "b/calm.zip", "<lambda>")
+    ]
+    assert names == [
+        "CartPole-v1-smooth-jittery-0",
+        "CartPole-v1-smooth-calm-0",
+        "CartPole-v1-smooth-lambda-0",
+    ]
+
+
+def test_best_controller_that_was_evaluated_is_used_and_not_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen: list[int] = []
+
+    def second(self: Lab, policies: list[Policy], budget: float) -> int:
+        chosen.append(len(policies))
+        return 2
+
+    monkeypatch.setattr(Lab, "best_at_budget", second)
+    brief = {**SHORT, "steps": 500}
+    result = smooth(jittery, probes.DeadZone, 0.1, out=tmp_path / "run", **brief)
+    assert chosen == [5]  # the last one first, then those of 100, 200, 300 and 400 steps
+    core, run = load_core(jittery, probes.DeadZone), tmp_path / "run" / "controller"
+    evaluated = Policy.load(run / "evaluated-200.safetensors", core)
+    used = result.candidates["controller"].policy.params.controller.critics
+    for ours, theirs in zip(
+        jax.tree.leaves(used), jax.tree.leaves(evaluated.params.controller.critics), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_controllers_are_compared_at_the_same_oscillation_on_episodes_of_their_own() -> None:
+    config = settings("sac", "CartPole-v1", seed=3, calibration_episodes=4)
+    policies = [fresh("sac", probes.DeadZone, hidden=(8,)).replace(hysteresis=None)] * 2
+    stages: list[tuple[str, int, int]] = []
+    with opened(probes.DeadZone, 4, None) as envs:
+        lab = Lab(envs, config, 4, lambda *stage: stages.append(stage))
+        assert lab.best_at_budget(policies[:1], 0.1) == 0
+        assert stages == []
+        assert lab.best_at_budget(policies, 0.1) == 0  # equal: the last one, which comes first
+        assert lab.best_within(policies, Limit(0.1, 2)) == 0
+    assert {stage for stage, _, _ in stages} == {"choosing a controller"}
 
 
 def test_needless_switching_is_trained_away_at_full_return(tmp_path: Path) -> None:
@@ -45,16 +160,22 @@ def test_needless_switching_is_trained_away_at_full_return(tmp_path: Path) -> No
     assert controller["return"] >= 19.9
     assert "within the budget of 0.1" in str(result)
     assert "describe this core only" in str(result)
+    assert "budget" in str(result).split("\n\n")[1]  # the table of the frontier
+    assert result.frontiers["controller"] == result.policy.calibration
     record = json.loads((tmp_path / "run" / "smooth.json").read_text())
     assert record["recommended"] == "controller"
     assert record["candidates"]["controller"]["return"] == controller["return"]
+    assert record["candidates"]["controller"]["loss_of_gain"]["high"] <= 0.05
+    assert record["random_return"] == pytest.approx(result.stakes.random_return)
+    assert 10 < result.stakes.random_return < 18  # of 20; two of five places need one action
+    assert record["frontiers"]["controller"]["rows"]
     assert record["seconds"] > 0
     assert record["memory_mb"] > 10
 
 
 def test_function_around_which_a_policy_was_trained_must_be_given_again(tmp_path: Path) -> None:
     result = smooth(jittery, probes.DeadZone, 0.1, out=tmp_path / "run", **SHORT)
-    path = tmp_path / "run" / "recommended.safetensors"
+    path = tmp_path / "run" / "policy.safetensors"
     with pytest.raises(InputError, match=r"trained around jittery.*give it again"):
         Policy.load(path)
     with pytest.raises(InputError, match="acts differently"):
@@ -82,19 +203,20 @@ def test_where_switching_is_needed_the_bare_core_is_recommended(tmp_path: Path) 
     assert controller["return"] < 15
     assert result.recommended == "core"
     assert "the budget of 0.1 is not met by any policy that is as good" in str(result)
-    assert "controller is out, since its return is" in str(result)
+    assert "controller is out, since it loses" in str(result)
     assert result.policy.predict(np.array([1.0], np.float32), deterministic=True)[0] == 1
 
 
 def test_hysteresis_needs_no_training(tmp_path: Path) -> None:
-    short: dict[str, Any] = {"hysteresis_only": True, "episodes": 40, "calibration_episodes": 20}
+    short: dict[str, Any] = {"hysteresis_only": True, **FEW}
     result = smooth(unsure, probes.DeadZone, 0.1, out=tmp_path / "h", **short)
     assert list(result.candidates) == ["core", "hysteresis"]
     assert result.recommended == "hysteresis"
     assert result.candidates["hysteresis"].figures["return"] == 20
     assert sorted(p.name for p in (tmp_path / "h").iterdir()) == [
         ".lock",
-        "recommended.safetensors",
+        "core.json",
+        "policy.safetensors",
         "smooth.json",
     ]
     # the core's own filter at that threshold does the same
@@ -107,6 +229,22 @@ def test_hysteresis_needs_no_training(tmp_path: Path) -> None:
     # without a budget it is half of what the core does
     free = smooth(unsure, probes.DeadZone, **short)
     assert free.budget == free.candidates["core"].figures["oscillation_ratio"] / 2
+
+
+def test_stages_are_watched_to_their_ends() -> None:
+    stages: dict[str, tuple[int, int]] = {}
+
+    def watch(stage: str, done: int, of: int) -> None:
+        stages[stage] = done, of
+
+    smooth(unsure, probes.DeadZone, 0.1, hysteresis_only=True, watch=watch, **FEW)
+    assert list(stages) == [
+        "evaluating core",
+        "evaluating random actions",
+        "calibrating hysteresis",
+        "evaluating hysteresis",
+    ]
+    assert all(done == of for done, of in stages.values())
 
 
 def test_the_papers_inertia_can_be_trained_instead(tmp_path: Path) -> None:
@@ -158,10 +296,10 @@ def test_stopped_run_resumes_and_ends_the_same(tmp_path: Path) -> None:
     smooth(jittery, probes.DeadZone, 0.1, out=tmp_path / "a", **short)
     with pytest.raises(KeyboardInterrupt):
         smooth(jittery, probes.DeadZone, 0.1, out=tmp_path / "b", progress=stop, **short)
-    with pytest.raises(InputError, match=r"started with config.core.*resume with its own"):
+    with pytest.raises(InputError, match=r"started around jittery.*now light.*its own core"):
         smooth(light, probes.DeadZone, 0.1, out=tmp_path / "b", resume=True, **short)
     smooth(jittery, probes.DeadZone, 0.1, out=tmp_path / "b", resume=True, **short)
-    for name in ("policy.safetensors", "recommended.safetensors", "metrics.jsonl"):
+    for name in ("policy.safetensors", "controller/policy.safetensors", "controller/metrics.jsonl"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
@@ -174,6 +312,8 @@ def test_stopped_run_resumes_and_ends_the_same(tmp_path: Path) -> None:
         (light, probes.Lights(), {}, "several copies of it are needed"),
         (light, probes.Lights, {"budget": 1.5}, "lies from 0 to 1"),
         (light, probes.Lights, {"warmup": 2}, "warmup is 2: it must be from 0 to 1"),
+        (light, probes.Lights, {"episodes": 0}, "episodes is 0: an interval needs at least 2"),
+        (light, probes.Lights, {"hysteresis_only": True}, "contradict each other"),
         (light, probes.Lights, {"no_such": 2}, "'no_such' is no setting of GateConfig"),
         (light, probes.Lights, {"buffer_size": 10**9}, "GB of replay"),
     ],
@@ -224,7 +364,7 @@ def test_limit_is_kept_by_every_candidate_but_the_core(tmp_path: Path) -> None:
     assert returns["controller"] > returns["filter"]  # it saves its tokens for the ends
     assert "It makes at most 2 + 0.1 n switches in n steps, always" in str(result)
     loaded = Policy.load(
-        tmp_path / "run" / "recommended.safetensors", load_core(unsure, probes.DeadZone)
+        tmp_path / "run" / "policy.safetensors", load_core(unsure, probes.DeadZone)
     )
     assert loaded.limit == limit
     record = json.loads((tmp_path / "run" / "smooth.json").read_text())

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import tyro
 
+from policy_inertia.cli.numbers import NUMBERS
 from policy_inertia.cli.view import out
 
 WIDEST = 100  # columns of a help page's text
@@ -71,6 +72,7 @@ def read_flags(
             tyro.conf.FlagCreatePairsOff,
             tyro.conf.PositionalMetavarFromFieldName,
         ),
+        registry=NUMBERS,
     )
 
 

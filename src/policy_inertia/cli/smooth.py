@@ -20,7 +20,7 @@ from policy_inertia.cli.flags import (
     default_is,
     limit,
 )
-from policy_inertia.cli.progress import training_progress
+from policy_inertia.cli.smooth_progress import smoothing_progress
 from policy_inertia.cli.view import say, warn
 
 
@@ -28,10 +28,10 @@ from policy_inertia.cli.view import say, warn
 class Smooth(Command):
     """Make a policy that you have smooth.
 
-    Trains a controller around your policy, which does not change. Then compares three candidates
-    on held-out episodes: the policy alone, the policy with a hysteresis filter, and the policy
-    with the controller. The best one within the budget is recommended and stored as
-    recommended.safetensors.
+    Measures your policy, then a hysteresis filter around it, which takes seconds. If one of them
+    keeps the budget without a loss, that is all. Else trains a controller around your policy, which
+    does not change. All act on the same held-out episodes. The folder holds the recommended policy:
+    evaluate, record, export and dial take it.
 
     A budget is a measured mean. With --limit the policies make at most burst + rate * n switches in
     every n steps, always: a filter alone, hysteresis inside the limit, and a controller that plans
@@ -46,21 +46,23 @@ class Smooth(Command):
     env: Positional[str]
     """Gymnasium id of the environment."""
     options: Annotated[RunOptions, arg(name="")]
-    budget: Annotated[DisallowNone[float | None], default_is("half of what the core does")] = None
+    budget: Annotated[DisallowNone[float | None], default_is("half of what the policy does")] = None
     """Share of the steps at which the action may switch."""
     limit: Rate = None
     burst: Burst = None
     steps: int = 50_000
     """Environment steps to train the controller for."""
+    train: bool = False
+    """Train a controller even if the policy or the filter is good enough."""
     hysteresis_only: bool = False
     """Train nothing: only find the threshold of the filter and compare it with the policy alone."""
     mu: bool = False
     """Train the paper's inertia instead of a controller for every price of switching."""
     loss: float = 0.05
-    """Share of the policy's return that smoothness may cost."""
+    """Largest loss of return, as a share of what the policy gains over random actions."""
     warmup: float = 0.05
     """Share of the steps in which the policy acts without the controller."""
-    episodes: int = 100
+    episodes: int = 200
     """Number of held-out episodes on which the candidates are compared."""
     seed: Seed = 0
     env_kwargs: EnvKwargs = ()
@@ -79,20 +81,24 @@ class Smooth(Command):
     """Further settings of the run, such as envs=16 hidden=[128,128]."""
 
     def run(self) -> None:
+        from policy_inertia.drawing.calibration_plot import draw_calibrations
+        from policy_inertia.smoothing.controller import method_name
         from policy_inertia.smoothing.smooth import smooth
-        from policy_inertia.training.loop import default_folder
+        from policy_inertia.smoothing.smooth_folder import folder_name
 
         changes: dict[str, Any] = {"env_kwargs": assignments("--env-kwargs", self.env_kwargs)}
         changes |= assignments("--set", self.set)
-        folder = self.options.out or default_folder(self.env, "smooth", self.seed)
-        silent = self.options.quiet or self.hysteresis_only
-        with training_progress(self.steps, silent) as progress:
+        held_to = limit(self.limit, self.burst)
+        method = method_name(self.mu, held_to)
+        folder = self.options.out or folder_name(self.env, self.core.name, method, self.seed)
+        with smoothing_progress(self.steps, self.options.quiet) as stages:
             result = smooth(
                 self.core,
                 self.env,
                 budget=self.budget,
-                limit=limit(self.limit, self.burst),
+                limit=held_to,
                 steps=self.steps,
+                train=self.train,
                 hysteresis_only=self.hysteresis_only,
                 mu=self.mu,
                 loss=self.loss,
@@ -101,7 +107,8 @@ class Smooth(Command):
                 seed=self.seed,
                 out=folder,
                 resume=self.options.resume,
-                progress=progress,
+                progress=stages.train,
+                watch=stages.watch,
                 warn=warn,
                 core_options={
                     "output": self.output,
@@ -112,4 +119,8 @@ class Smooth(Command):
                 **changes,
             )
         say(str(result))
-        say(f"The run is in {folder}")
+        if result.frontiers:
+            picture = folder / "frontiers.png"
+            draw_calibrations(result.frontiers, f"{self.core.name} on {self.env}", picture)
+            say(f"Picture: {picture}")
+        say(f"The recommended policy is in {folder}; evaluate, record, export and dial take it")

@@ -1,114 +1,45 @@
-"""Make a policy smooth without changing it: train a controller around it, and recommend a policy.
+"""Make a policy smooth without changing it, with as little as it takes, and recommend a policy.
 
-At the end the bare core, the core with hysteresis and the core with the controller act on the same
-held-out episodes. The best of them within the budget is recommended; with a limit on switching, the
-best of them that keeps it.
+First the core is measured, then a filter, which takes seconds. Only if that is not enough, a
+controller is trained around the core. All of them act on the same held-out episodes. The best one
+within the budget is recommended; with a limit on switching, the best one that keeps it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import resource
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import policy_inertia.interop  # noqa: F401 - registers the loaders of `load_core`
 from policy_inertia.actions.bucket import Limit
-from policy_inertia.calibration.budget import best_setting, closest_to_budget
-from policy_inertia.calibration.sweep import calibrate
+from policy_inertia.calibration.measurements import opened
 from policy_inertia.envs.making import EnvLike, name_of
-from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
-from policy_inertia.evaluation.evaluate import evaluate
-from policy_inertia.files import claim
-from policy_inertia.machine import free_memory
 from policy_inertia.metrics.calibration_table import check_budget
-from policy_inertia.metrics.measures import OSCILLATION
 from policy_inertia.policies.cores import Core, load_core
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.policy_file import CORE
 from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
-from policy_inertia.run_settings import RunConfig, settings
-from policy_inertia.seeds import Stream, stream_seed
-from policy_inertia.smoothing.verdict import (
-    Candidate,
-    Verdict,
-    comparison_table,
-    decide,
-    decide_within,
+from policy_inertia.run_settings import RunConfig
+from policy_inertia.smoothing.controller import (
+    Training,
+    controller_settings,
+    refuse_large,
 )
-from policy_inertia.storage import FORMAT, write_json
-from policy_inertia.training.loop import Progress, default_folder, run
-
-"""Stream of episode seeds; training, evaluation and calibration use other streams."""
-SETTINGS = {
-    "eval_episodes": 10,  # few: the verdict has episodes of its own
-    "final_episodes": 10,
-    "batch_size": 256,  # large: a gate is only as good as its critics
-}
-
-
-@dataclass(frozen=True)
-class Smoothed:
-    """The result of `smooth`.
-
-    Attributes:
-        policy: The recommended policy.
-        verdict: Its name and the reason.
-        candidates: All policies that were compared, by name.
-        budget: Largest oscillation ratio that was allowed; None with a limit.
-        limit: The limit on switching that every policy but the core keeps; None with a budget.
-        task: The env's name.
-        episodes: Number of held-out episodes.
-        seconds: Duration of everything.
-        memory: Peak memory of the whole process, in MB.
-    """
-
-    policy: Policy
-    verdict: Verdict
-    candidates: dict[str, Candidate]
-    budget: float | None
-    task: str
-    episodes: int
-    seconds: float
-    memory: float
-    limit: Limit | None = None
-
-    @property
-    def recommended(self) -> str:
-        """The name of the recommended policy: core, filter, hysteresis or controller."""
-        return self.verdict.name
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything except the policies, as JSON."""
-        return {
-            "recommended": self.verdict.name,
-            "reason": self.verdict.reason,
-            "budget": self.budget,
-            "limit": self.limit and self.limit.to_dict(),
-            "task": self.task,
-            "episodes": self.episodes,
-            "seconds": self.seconds,
-            "memory_mb": self.memory,
-            "candidates": {name: c.to_dict() for name, c in self.candidates.items()},
-        }
-
-    def __str__(self) -> str:
-        note = (
-            f"Means and 95% intervals over {self.episodes} held-out episodes of {self.task}, with "
-            "greedy actions. They describe this core only, not other cores."
-        )
-        cost = f"{self.seconds:.0f} s, {self.memory:.0f} MB at most."
-        table = comparison_table(self.candidates.values())
-        return "\n".join([table, note, f"Recommended: {self.verdict}", cost])
+from policy_inertia.smoothing.goals import BudgetGoal, Goal, LimitGoal
+from policy_inertia.smoothing.lab import Lab, Watch
+from policy_inertia.smoothing.smooth_folder import SmoothFolder, folder_name
+from policy_inertia.smoothing.smoothed import Smoothed
+from policy_inertia.smoothing.verdict import Candidate, Stakes, Verdict
+from policy_inertia.training.loop import Progress
 
 
 def smooth(
@@ -118,20 +49,25 @@ def smooth(
     steps: int = 50_000,
     *,
     limit: Limit | None = None,
+    train: bool = False,
     hysteresis_only: bool = False,
     mu: bool = False,
     loss: float = 0.05,
     warmup: float = 0.05,
-    episodes: int = 100,
+    episodes: int = 200,
     seed: int = 0,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    watch: Watch | None = None,
     warn: Callable[[str], None] = warnings.warn,
     core_options: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Smoothed:
-    """Train a controller around `core`, which is not changed, and recommend a policy.
+    """Make `core` smooth without changing it, and recommend a policy.
+
+    Stops at the core if it already meets the budget, and at a filter if it meets the budget without
+    a loss. Else it trains a controller around the core.
 
     Args:
         core: The policy to make smooth: anything that `load_core` takes.
@@ -141,15 +77,18 @@ def smooth(
         steps: Env steps of training.
         limit: Instead of a budget, a limit on switching that is always kept: by a filter, by
             hysteresis inside the limit, and by a controller that plans with it.
+        train: Train a controller even if the core or a filter is good enough.
         hysteresis_only: Do not train; compare only the core with and without filters.
         mu: Train the paper's learned inertia instead of a dial.
-        loss: Largest share of the core's mean return that smoothing may cost.
+        loss: Largest loss of return, as a share of what the core gains over random actions. The
+            upper end of the loss's 95% interval must be within it.
         warmup: Share of the steps in which the controller only watches the core.
         episodes: Held-out episodes on which the policies are compared.
         seed: Seed of training and of all episodes.
-        out: Folder of the run; by default a new one under runs/.
-        resume: Continue the run in `out`.
-        progress: Called after each evaluation.
+        out: Folder for the result; by default one under runs/ if a controller is trained.
+        resume: Continue in the folder `out`.
+        progress: Called after each evaluation in training.
+        watch: Called as the other stages go on.
         warn: Called with each warning.
         core_options: Options of `load_core`: `output`, `temperature`, `trust`, ...
         **changes: Further settings of the run, as `train` takes them.
@@ -157,44 +96,119 @@ def smooth(
     Raises:
         InputError: An argument is wrong, or the core does not fit the env.
     """
-    started = time.perf_counter()
-    _check_arguments(env, budget, limit, loss, warmup)
-    config = _run_settings(env, steps, mu, limit, warmup, seed, changes)
+    _check_arguments(env, budget, limit, loss, warmup, episodes)
+    if train and hysteresis_only:
+        raise InputError("train and hysteresis_only contradict each other: give one of them")
+    config = controller_settings(env, steps, mu, limit, warmup, seed, changes)
     options = {"env_kwargs": config.env_kwargs, **(core_options or {})}
     core = _check_core(load_core(core, env, **options), env, config.env_kwargs)
     bare = _bare_policy(core, config)
-    others = {} if limit is None else {"filter": bare}
-    if core.kind != "action":  # hysteresis compares scores, which such a core does not have
-        others["hysteresis"] = bare
-    folder = Path(out) if out is not None else None
+    if train:
+        refuse_large(bare.spaces.spec.obs_dim, config.buffer_size)
     with contextlib.ExitStack() as stack:
-        if not hysteresis_only:
-            folder = folder or default_folder(config.env, config.method, config.seed)
-            others["controller"] = _train(config, folder, env, bare, resume, progress, warn)
-        elif folder is not None:
-            stack.enter_context(claim(folder, "smooth.json", "smoothed policy"))
-        candidates, verdict, budget = _compare(
-            bare, others, env, config, budget, limit, episodes, loss
-        )
-        result = Smoothed(
-            candidates[verdict.name].policy,
-            verdict,
-            candidates,
-            budget,
-            config.env,
-            episodes,
-            time.perf_counter() - started,
-            _peak_memory(),
-            limit,
-        )
+        folder, training = None, None
+        if out is not None or not hysteresis_only:
+            path = Path(out or folder_name(config.env, core.name, config.method, seed))
+            folder = SmoothFolder(path, core_identity(core), resume)
+            stack.callback(folder.close)
+        if folder is not None and not hysteresis_only:
+            training = Training(config, folder.controller, env, bare, resume, progress, warn)
+        envs = stack.enter_context(opened(env, episodes, config.test_kwargs))
+        lab, asked = Lab(envs, config, episodes, watch), Asked(budget, limit, loss, train)
+        result = _answer(lab, bare, asked, core.kind != "action", training)
         if folder is not None:
-            result.policy.save(folder / "recommended.safetensors")
-            write_json(folder / "smooth.json", {"format": FORMAT, **result.to_dict()})
+            folder.save(result)
     return result
 
 
+class Asked(NamedTuple):
+    """What is asked for; see `smooth`."""
+
+    budget: float | None
+    limit: Limit | None
+    loss: float
+    train: bool
+
+
+def _answer(
+    lab: Lab, bare: Policy, asked: Asked, has_scores: bool, training: Training | None
+) -> Smoothed:
+    """Measure, train if it is needed, and recommend a policy."""
+    started = time.perf_counter()
+    stakes = Stakes(lab.candidate("core", bare), lab.random_return(), asked.loss)
+    budget = asked.budget
+    if budget is None and asked.limit is None:
+        budget = stakes.core.oscillation / 2
+    goal = _goal(budget, asked.limit)
+    candidates, verdict = _compare(goal, stakes, lab, has_scores, training, asked.train)
+    tables = {name: goal.frontier(candidate.policy) for name, candidate in candidates.items()}
+    return Smoothed(
+        candidates[verdict.name].policy,
+        verdict,
+        candidates,
+        stakes,
+        budget,
+        asked.limit,
+        lab.config.env,
+        lab.episodes,
+        "controller" in candidates,
+        time.perf_counter() - started,
+        _peak_memory(),
+        {name: table for name, table in tables.items() if table is not None},
+    )
+
+
+def _goal(budget: float | None, limit: Limit | None) -> Goal:
+    if limit is not None:
+        return LimitGoal(limit)
+    assert budget is not None
+    return BudgetGoal(budget)
+
+
+def _compare(
+    goal: Goal,
+    stakes: Stakes,
+    lab: Lab,
+    has_scores: bool,
+    training: Training | None,
+    always: bool,
+) -> tuple[dict[str, Candidate], Verdict]:
+    """Try the core, then filters, then a controller, until one is good enough.
+
+    Args:
+        goal: The budget or the limit.
+        stakes: The core, random actions and the loss that is allowed.
+        lab: Where policies are evaluated.
+        has_scores: Whether the core has scores that hysteresis can compare.
+        training: Trains a controller; None to train nothing.
+        always: Train even if the core or a filter is good enough.
+
+    Returns:
+        The candidates by name, and the verdict.
+    """
+    bare, candidates = stakes.core.policy, {stakes.core.name: stakes.core}
+    verdict = goal.core_verdict(stakes)
+    if verdict is not None and not always:
+        return candidates, verdict
+    for name in goal.filters(has_scores):
+        candidates[name] = lab.candidate(name, goal.adjusted(bare, name, lab))
+    if len(candidates) > 1 or training is None:
+        verdict = goal.decide(candidates, stakes)
+        if training is None or (verdict.met and not always):
+            return candidates, verdict
+    trained = training.run(lab.counting("the last controller"))
+    best = trained[goal.best(trained, lab)]
+    candidates["controller"] = lab.candidate("controller", goal.adjusted(best, "controller", lab))
+    return candidates, goal.decide(candidates, stakes)
+
+
 def _check_arguments(
-    env: Any, budget: float | None, limit: Limit | None, loss: float, warmup: float
+    env: Any,
+    budget: float | None,
+    limit: Limit | None,
+    loss: float,
+    warmup: float,
+    episodes: int,
 ) -> None:
     if not (isinstance(env, str) or callable(env)):
         raise InputError(
@@ -211,35 +225,8 @@ def _check_arguments(
     for name, value in (("loss", loss), ("warmup", warmup)):
         if not 0 <= value <= 1:
             raise InputError(f"{name} is {value}: it must be from 0 to 1")
-
-
-def _run_settings(
-    env: EnvLike,
-    steps: int,
-    mu: bool,
-    limit: Limit | None,
-    warmup: float,
-    seed: int,
-    changes: dict[str, Any],
-) -> RunConfig:
-    """The settings of the training run; `changes` win over all others."""
-    method = "smooth-mu" if mu else "smooth" if limit is None else "smooth-limit"
-    if limit is not None and not mu:  # learn for this limit alone
-        changes = {"rate": limit.rate, "largest_burst": float(limit.burst), **changes}
-    return settings(
-        method,
-        name_of(env),
-        **{
-            **SETTINGS,
-            "steps": steps,
-            "seed": seed,
-            "eval_every": max(steps // 5, 1),
-            "buffer_size": min(max(steps, 1_000), 200_000),
-            "warmup": int(warmup * steps),
-            "learning_starts": min(1_000, steps // 10),
-            **changes,
-        },
-    )
+    if episodes < 2:
+        raise InputError(f"episodes is {episodes}: an interval needs at least 2")
 
 
 def _check_core(core: Core, env: EnvLike, env_kwargs: dict[str, Any]) -> Core:
@@ -267,79 +254,6 @@ def _bare_policy(core: Core, config: RunConfig) -> Policy:
         task=config.env,
         env_kwargs=config.test_kwargs,
     )
-
-
-def _train(
-    config: RunConfig,
-    folder: Path,
-    env: EnvLike,
-    bare: Policy,
-    resume: bool,
-    progress: Progress | None,
-    warn: Callable[[str], None],
-) -> Policy:
-    """Train a controller around the core of `bare`."""
-    _refuse_large(bare.spaces.spec.obs_dim, config.buffer_size)
-    around: Any = config.config
-    config = dataclasses.replace(config, config=dataclasses.replace(around, core=bare.config))
-    return run(config, folder, env, resume, progress, warn, bare.spaces)
-
-
-def _compare(
-    bare: Policy,
-    others: dict[str, Policy],
-    env: EnvLike,
-    config: RunConfig,
-    budget: float | None,
-    limit: Limit | None,
-    episodes: int,
-    loss: float,
-) -> tuple[dict[str, Candidate], Verdict, float | None]:
-    """Evaluate the core, and the other policies at the budget or the limit, on the same episodes.
-
-    Returns:
-        The candidates by name, the verdict, and the budget: without a limit, half of what the core
-        does if none was given.
-    """
-    slots = Envs(env, min(episodes, 20), lambda i, k: 0, config.test_kwargs)
-    first = stream_seed(config.seed, Stream.HELD_OUT)
-
-    def candidate(name: str, policy: Policy) -> Candidate:
-        evaluation = evaluate(policy, slots, episodes, first, deterministic=True)
-        return Candidate.of_evaluation(name, policy, evaluation)
-
-    def calibrated(policy: Policy) -> Policy:
-        return calibrate(policy, slots, config.calibration_episodes, config.seed)
-
-    try:
-        candidates = {"core": candidate("core", bare)}
-        if limit is not None:
-            for name, policy in others.items():
-                limited = policy.within(limit)
-                plans = policy.largest_burst is not None
-                if name != "filter" and not plans:  # its threshold is best inside the limit
-                    limited = best_setting(calibrated(limited))
-                candidates[name] = candidate(name, limited)
-            return candidates, decide_within(candidates, limit, loss), None
-        if budget is None:
-            budget = candidates["core"].figures[OSCILLATION.name] / 2
-        for name, policy in others.items():
-            # the paper's inertia has no dial: hysteresis around it meets the budget
-            policy = policy if policy.calibration is not None else calibrated(policy)
-            candidates[name] = candidate(name, closest_to_budget(policy, budget))
-    finally:
-        slots.close()
-    return candidates, decide(candidates, budget, loss), budget
-
-
-def _refuse_large(obs_dim: int, buffer_size: int) -> None:
-    need, free = 8.0 * obs_dim * buffer_size, free_memory()
-    if need > free:
-        raise InputError(
-            f"observations of {obs_dim:,} numbers need {need / 1e9:.0f} GB of replay, "
-            f"and {free / 1e9:.0f} GB of memory are free: give a smaller buffer_size, or "
-            "hysteresis_only, which trains nothing"
-        )
 
 
 def _peak_memory() -> float:

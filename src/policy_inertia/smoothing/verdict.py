@@ -1,6 +1,7 @@
 """Which policy to use: the bare core, the core with a filter, or the core with a controller.
 
-All of them act on the same held-out episodes, so their differences are paired.
+All of them act on the same held-out episodes, so their differences are paired. A loss is a share of
+what the core gains over random actions: a share of the return means nothing near a return of 0.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.metrics.estimates import Interval, t_interval, upper_bound
 from policy_inertia.metrics.measures import (
     CRASHES,
     MEASURES,
@@ -23,10 +25,7 @@ from policy_inertia.metrics.measures import (
 )
 from policy_inertia.policies.policy import Policy
 
-RESAMPLES = 2_000  # of the bootstrap
 CRASH_MARGIN = 0.02  # a crash rate that is higher by at most this counts as equal
-
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +54,19 @@ class Candidate:
             per_episode = measure.values(evaluation)
             if per_episode is not None:
                 values[measure.name] = per_episode
-        intervals = {key: interval(v) for key, v in values.items()}
+        known = {name: t_interval(v) for name, v in values.items()}
+        intervals = {name: ends for name, ends in known.items() if ends is not None}
         return cls(name, policy, evaluation.summary(), intervals, values)
+
+    @property
+    def return_(self) -> float:
+        """The mean return."""
+        return float(self.figures[RETURN.name])
+
+    @property
+    def oscillation(self) -> float:
+        """The mean oscillation ratio."""
+        return float(self.figures[OSCILLATION.name])
 
     @property
     def setting(self) -> str:
@@ -104,73 +114,130 @@ def comparison_table(candidates: Iterable[Candidate]) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The name of the recommended candidate, and the reason in one sentence."""
+    """The recommendation.
+
+    Attributes:
+        name: The name of the recommended candidate.
+        reason: The reason in one sentence.
+        met: Whether it keeps the budget or the limit and is not worse than the core.
+    """
 
     name: str
     reason: str
+    met: bool
 
     def __str__(self) -> str:
         return f"{self.name}. {self.reason}"
 
 
-def interval(values: np.ndarray) -> Interval:
-    """A 95% bootstrap interval of a mean over episodes.
+@dataclass(frozen=True)
+class Stakes:
+    """What a loss is measured against.
 
-    All candidates use the same resampled episodes, so that their differences are paired.
+    Attributes:
+        core: The core on the held-out episodes.
+        random_return: Mean return of random actions.
+        loss: Largest share of (core - random) that smoothing may cost.
     """
-    n = len(values)
-    draws = np.random.default_rng(0).integers(0, n, (RESAMPLES, n))
-    low, high = np.quantile(values[draws].mean(1), [0.025, 0.975])
-    return float(low), float(high)
+
+    core: Candidate
+    random_return: float
+    loss: float
+
+    @property
+    def gain(self) -> float:
+        """What the core gains over random actions; 0 if it is no better."""
+        return max(self.core.return_ - self.random_return, 0.0)
+
+    def loss_of(self, candidate: Candidate) -> Loss:
+        """What a candidate loses, paired by episode."""
+        values = self.core.values[RETURN.name] - candidate.values[RETURN.name]
+        mean = float(values.mean())
+        low, high = t_interval(values) or (mean, mean)
+        return Loss(mean, low, high, self.gain)
+
+    def fault(self, candidate: Candidate) -> str:
+        """Why a candidate is out; empty if it may be recommended."""
+        loss = self.loss_of(candidate)
+        allowed = self.loss * self.gain
+        if loss.mean > allowed:
+            return f"is out, since it {loss}, and {100 * self.loss:g}% are allowed"
+        if loss.high > allowed:
+            return f"is out, since it {loss}: only more episodes can exclude a larger loss"
+        return _crash_fault(candidate, self.core)
 
 
-def decide(candidates: dict[str, Candidate], budget: float, loss: float) -> Verdict:
-    """Choose the best return among the candidates that stay within the budget and are not worse.
+@dataclass(frozen=True)
+class Loss:
+    """A loss of return with its 95% interval, and the gain over random actions for shares."""
 
-    A candidate is within the budget if the interval of its oscillation ratio reaches down to it.
-    A candidate is worse than the core if it loses more than the share `loss` of the mean return,
-    or crashes more often: by more than CRASH_MARGIN, or by less if the interval of the difference
-    excludes 0. If no candidate is within the budget, the smoothest one that is not worse is
-    chosen. The core itself is never worse.
+    mean: float
+    low: float
+    high: float
+    gain: float
+
+    def to_dict(self) -> dict[str, float | None]:
+        """The loss and its interval as shares of the gain; None where the gain is 0."""
+        return {
+            name: getattr(self, name) / self.gain if self.gain else None
+            for name in ("mean", "low", "high")
+        }
+
+    def __str__(self) -> str:
+        verb, sign = ("loses", 1) if self.mean >= 0 else ("gains", -1)
+        low, high = sorted((sign * self.low, sign * self.high))
+        if not self.gain:
+            return f"{verb} {sign * self.mean:.4g} [{low:.4g}, {high:.4g}]"
+        mean, low, high = (x / self.gain for x in (sign * self.mean, low, high))
+        return f"{verb} {mean:.1%} [{low:.1%}, {high:.1%}]"
+
+
+def meets(candidate: Candidate, budget: float) -> bool:
+    """Whether the one-sided bound of a candidate's oscillation ratio is within a budget."""
+    return upper_bound(candidate.values[OSCILLATION.name]) <= budget
+
+
+def decide(candidates: dict[str, Candidate], budget: float, stakes: Stakes) -> Verdict:
+    """Choose the best return among the candidates that keep the budget and are not worse.
+
+    A candidate keeps the budget if it switches no more often on the held-out episodes; its setting
+    was chosen by an upper bound on other episodes. It is worse than the core if the upper end of
+    the interval of its loss is above `stakes.loss`, or if it crashes more often: by more than
+    CRASH_MARGIN, or by less if the interval of the difference excludes 0. If no candidate keeps
+    the budget, the smoothest one that is not worse is chosen. The core itself is never worse.
 
     Args:
         candidates: By name; "core" must be one of them.
         budget: Largest oscillation ratio.
-        loss: Largest share of the core's mean return that may be lost.
+        stakes: What a loss is measured against.
     """
-    core = candidates["core"]
-    notes, sound = [], [core]
+    core, notes, sound = stakes.core, [], [stakes.core]
     for candidate in candidates.values():
-        if candidate is core:
-            continue
-        fault = _fault(candidate, core, loss)
+        fault = "" if candidate is core else stakes.fault(candidate)
         if fault:
             notes.append(f"{candidate.name} {fault}")
-        else:
+        elif candidate is not core:
             sound.append(candidate)
-    within = [c for c in sound if c.intervals[OSCILLATION.name][0] <= budget]
+    within = [c for c in sound if c.oscillation <= budget]
     if within:
-        best = max(within, key=lambda c: c.figures[RETURN.name])
+        best = max(within, key=lambda c: c.return_)
         about_budget = f"within the budget of {budget:.3g}"
     else:
-        best = min(sound, key=lambda c: c.figures[OSCILLATION.name])
+        best = min(sound, key=lambda c: c.oscillation)
         about_budget = (
             f"the budget of {budget:.3g} is not met by any policy that is as good as the core"
         )
     notes += [
-        f"{c.name} switches at {c.figures[OSCILLATION.name]:.3g}"
-        for c in sound
-        if c not in (*within, best, core)
+        f"{c.name} switches at {c.oscillation:.3g}" for c in sound if c not in (*within, best, core)
     ]
     reason = (
-        f"It switches at {best.figures[OSCILLATION.name]:.3g} of the steps ({about_budget}) with a "
-        f"return of {best.figures[RETURN.name]:.4g} (core: {core.figures[OSCILLATION.name]:.3g}, "
-        f"{core.figures[RETURN.name]:.4g})"
+        f"It switches at {best.oscillation:.3g} of the steps ({about_budget}) and "
+        f"{_cost(best, stakes)}"
     )
-    return Verdict(best.name, "; ".join([reason, *notes]) + ".")
+    return Verdict(best.name, "; ".join([reason, *notes]) + ".", bool(within))
 
 
-def decide_within(candidates: dict[str, Candidate], limit: Limit, loss: float) -> Verdict:
+def decide_within(candidates: dict[str, Candidate], limit: Limit, stakes: Stakes) -> Verdict:
     """Choose the best return among the candidates that keep a limit: all but the core.
 
     A candidate that is worse than the core, as `decide` defines it, is chosen only if all are.
@@ -178,41 +245,54 @@ def decide_within(candidates: dict[str, Candidate], limit: Limit, loss: float) -
     Args:
         candidates: By name; "core" must be one of them, beside others that keep the limit.
         limit: The limit.
-        loss: Largest share of the core's mean return that may be lost.
+        stakes: What a loss is measured against.
     """
-    core = candidates["core"]
-    limited = [c for c in candidates.values() if c is not core]
-    faults = {c.name: _fault(c, core, loss) for c in limited}
+    limited = [c for c in candidates.values() if c is not stakes.core]
+    faults = {c.name: stakes.fault(c) for c in limited}
     sound = [c for c in limited if not faults[c.name]]
-    best = max(sound or limited, key=lambda c: c.figures[RETURN.name])
+    best = max(sound or limited, key=lambda c: c.return_)
     reason = (
-        f"It makes at most {limit.burst:g} + {limit.rate:g} n switches in n steps, always, and "
-        f"{_cost(best, core)}"
+        f"It makes at most {limit.burst:g} + {limit.rate:g} n switches in n steps, always, "
+        f"switches at {best.oscillation:.3g} of the steps and {_cost(best, stakes)}"
     )
     notes = [] if sound else ["no policy within the limit is as good as the core"]
     notes += [f"{name} {fault}" for name, fault in faults.items() if fault and name != best.name]
-    return Verdict(best.name, "; ".join([reason, *notes]) + ".")
+    return Verdict(best.name, "; ".join([reason, *notes]) + ".", bool(sound))
 
 
-def _cost(best: Candidate, core: Candidate) -> str:
-    """How often a candidate switches and what it returns, beside the core."""
-    return (
-        f"switches at {best.figures[OSCILLATION.name]:.3g} of the steps with a return of "
-        f"{best.figures[RETURN.name]:.4g} (core: {core.figures[OSCILLATION.name]:.3g}, "
-        f"{core.figures[RETURN.name]:.4g})"
+def keep_core(stakes: Stakes, budget: float) -> Verdict:
+    """The verdict where the core itself meets the budget."""
+    core = stakes.core
+    bound = upper_bound(core.values[OSCILLATION.name])
+    return Verdict(
+        core.name,
+        f"It switches at {core.oscillation:.3g} of the steps (at most {bound:.3g} with 95% "
+        f"confidence), so it already meets the budget of {budget:.3g}.",
+        True,
     )
 
 
-def _fault(candidate: Candidate, core: Candidate, loss: float) -> str:
-    """Why a candidate is worse than the core; empty if it is not."""
-    return_, core_return = candidate.figures[RETURN.name], core.figures[RETURN.name]
-    if core_return - return_ > loss * abs(core_return):
-        return f"is out, since its return is {return_:.4g} and the core's is {core_return:.4g}"
-    if CRASHES.name in candidate.values and CRASHES.name in core.values:
-        more = candidate.values[CRASHES.name] - core.values[CRASHES.name]
-        if more.mean() > CRASH_MARGIN or interval(more)[0] > 0:
-            return (
-                f"is out, since it crashes in {candidate.figures[CRASHES.name]:.0%} of the "
-                f"episodes and the core in {core.figures[CRASHES.name]:.0%}"
-            )
-    return ""
+def _cost(best: Candidate, stakes: Stakes) -> str:
+    """What a candidate returns and loses, beside the core and random actions."""
+    core = stakes.core
+    beside = (
+        f"(core: {core.oscillation:.3g}, {core.return_:.4g}; random actions return "
+        f"{stakes.random_return:.4g})"
+    )
+    if best is core:
+        return f"returns {core.return_:.4g} {beside}"
+    unit = " of what the core gains over random actions" if stakes.gain else ""
+    return f"returns {best.return_:.4g}: it {stakes.loss_of(best)}{unit} {beside}"
+
+
+def _crash_fault(candidate: Candidate, core: Candidate) -> str:
+    if CRASHES.name not in candidate.values or CRASHES.name not in core.values:
+        return ""
+    more = candidate.values[CRASHES.name] - core.values[CRASHES.name]
+    resolved = t_interval(more)
+    if more.mean() <= CRASH_MARGIN and (resolved is None or resolved[0] <= 0):
+        return ""
+    return (
+        f"is out, since it crashes in {candidate.figures[CRASHES.name]:.0%} of the "
+        f"episodes and the core in {core.figures[CRASHES.name]:.0%}"
+    )

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from policy_inertia.calibration.measurements import Progress as Measuring
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.envs.making import EnvLike, copyable, name_of
 from policy_inertia.envs.spaces import Spaces
@@ -28,7 +29,7 @@ from policy_inertia.seeds import Stream, stream_seed
 from policy_inertia.storage import FORMAT, finite, write_json
 from policy_inertia.training.interruption import Interruption
 from policy_inertia.training.loggers import JsonLines, Logger, TensorBoard
-from policy_inertia.training.run_folder import RunFolder
+from policy_inertia.training.run_folder import RunFolder, evaluated_policy
 from policy_inertia.training.saved_state import RunState
 from policy_inertia.training.session import Session
 
@@ -82,6 +83,8 @@ def run(
     warn: Callable[[str], None] = warnings.warn,
     spaces: Spaces | None = None,
     loggers: Sequence[Logger] = (),
+    keep_evaluated: bool = False,
+    calibrating: Measuring | None = None,
 ) -> Policy:
     """Train as `config` says, in the folder `out`.
 
@@ -95,6 +98,8 @@ def run(
         warn: Called with a sentence when something is not as asked and the run goes on.
         spaces: The spaces of a frozen core, whose outputs ride behind the observations.
         loggers: More loggers, beside `metrics.jsonl` and TensorBoard.
+        keep_evaluated: Keep the policy of every evaluation (`run_folder.evaluated_policies`).
+        calibrating: Called after each setting of the calibration.
 
     Raises:
         Stopped: SIGINT or SIGTERM came. The run has saved a checkpoint, except after a second
@@ -106,6 +111,7 @@ def run(
     try:
         with Interruption() as interruption:
             loop = Run(config, env, session, folder, progress, warn, loggers, interruption)
+            loop.keep_evaluated, loop.calibrating = keep_evaluated, calibrating
             if resume and loop.saved is None:
                 warn(f"{folder.path} has no checkpoint to resume: the run starts from step 0")
             return loop.finish()
@@ -130,6 +136,8 @@ class Run:
     ) -> None:
         self.config, self.session, self.folder = config, session, folder
         self.progress, self.warn, self.interruption = progress, warn, interruption
+        self.keep_evaluated = False  # keep the policy of every evaluation
+        self.calibrating: Measuring | None = None  # called after each setting of the calibration
         self.best, self.next_eval = -np.inf, 0
         self.saved: int | None = None  # the step of the newest checkpoint
         size = self._restore(env, warn)
@@ -240,6 +248,8 @@ class Run:
         self.figures = session.figures() | eval_figures(summary) | at_settings
         for logger in self.loggers:
             logger.log(session.step, self.figures, self.speed())
+        if self.keep_evaluated:
+            policy.save(evaluated_policy(self.folder.path, session.step))
         if summary["return"] > self.best:
             self.best = summary["return"]
             policy.save(self.folder.path / "best.safetensors")
@@ -282,7 +292,8 @@ class Run:
         policy = self.session.policy()
         with self.interruption.at_once():
             if policy.traits.adjustable:
-                policy = calibrate(policy, envs, config.calibration_episodes, config.seed)
+                episodes, seed = config.calibration_episodes, config.seed
+                policy = calibrate(policy, envs, episodes, seed, progress=self.calibrating)
             final = (envs, config.final_episodes, stream_seed(config.seed, Stream.FINAL))
             result: dict[str, Any] = sampled_and_greedy(policy, *final)
             if policy.nested:

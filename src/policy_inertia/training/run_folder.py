@@ -39,6 +39,7 @@ class RunFolder:
     events.*          the same for TensorBoard
     checkpoint-*/     the two newest checkpoints, which latest.json names
     best.safetensors, policy.safetensors   the best policy so far, and the last
+    evaluated-*.safetensors                the policies of all evaluations, for `smooth` only
     result.json       the final evaluation
     """
 
@@ -66,6 +67,17 @@ class RunFolder:
     def close(self) -> None:
         """Give the folder free for other processes."""
         self._lock.close()
+
+
+def evaluated_policy(run: Path, step: int) -> Path:
+    """The file of the policy that was evaluated at a step."""
+    return run / f"evaluated-{step}.safetensors"
+
+
+def evaluated_policies(run: Path) -> dict[int, Path]:
+    """The files of the policies that were evaluated in training, by step, without the first."""
+    files = {int(file.stem.split("-")[1]): file for file in run.glob("evaluated-*.safetensors")}
+    return {step: files[step] for step in sorted(files) if step > 0}
 
 
 def refuse_other(path: Path, old: dict[str, Any], new: dict[str, Any], at: str = "") -> None:

@@ -107,13 +107,14 @@ def run_seed(
             seed=seed,
             out=folder,
             resume=True,
+            train=True,
             env_kwargs=KWARGS,
             **changes,
         )
         print(f"seed {seed}, {name}:\n{result}", flush=True)
         for candidate, figures in result.to_dict()["candidates"].items():
             record["policies"][name if candidate == "controller" else candidate] = figures
-        record["settings"][name] = read_description(folder).config
+        record["settings"][name] = read_description(folder / "controller").config
         record["budget"] = result.budget
         record["recommended"][name] = result.recommended
         if fresh:  # the times of a resumed run would be too short

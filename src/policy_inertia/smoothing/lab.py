@@ -1,0 +1,105 @@
+"""The episodes of `smooth`: held-out ones for the verdict, others to calibrate and to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from policy_inertia.actions.bucket import Limit
+from policy_inertia.calibration.first_settings import first_settings
+from policy_inertia.calibration.matched import best_at
+from policy_inertia.calibration.measurements import Counter, Episodes
+from policy_inertia.calibration.sweep import calibrate
+from policy_inertia.envs.vector import Envs
+from policy_inertia.evaluation.evaluate import evaluate
+from policy_inertia.metrics.measures import RETURN, Evaluation
+from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.protocol import Predictor
+from policy_inertia.policies.random_actions import RandomActions
+from policy_inertia.run_settings import RunConfig
+from policy_inertia.seeds import Stream, stream_seed
+from policy_inertia.smoothing.verdict import Candidate
+
+EVERY = 2  # of the first settings, where several controllers are compared
+
+Watch = Callable[[str, int, int], None]
+"""Called with the name of a stage, the number of its finished parts, and of all its parts."""
+
+
+class Lab:
+    """Runs policies in the envs of one comparison.
+
+    Args:
+        envs: Open envs.
+        config: Seeds, and the number of episodes for calibration.
+        episodes: Number of held-out episodes.
+        watch: Called as each stage goes on.
+    """
+
+    def __init__(
+        self, envs: Envs, config: RunConfig, episodes: int, watch: Watch | None = None
+    ) -> None:
+        self.envs, self.config, self.episodes, self._watch = envs, config, episodes, watch
+
+    def watch(self, stage: str, done: int, of: int) -> None:
+        """Tell how far a stage is."""
+        if self._watch is not None:
+            self._watch(stage, done, of)
+
+    def candidate(self, name: str, policy: Policy) -> Candidate:
+        """Evaluate a policy on the held-out episodes."""
+        return Candidate.of_evaluation(name, policy, self._held_out(policy, name))
+
+    def random_return(self) -> float:
+        """The mean return of random actions."""
+        actions = RandomActions(self.envs.spaces.actions)
+        return float(self._held_out(actions, "random actions").summary()[RETURN.name])
+
+    def _held_out(self, policy: Predictor, name: str) -> Evaluation:
+        self.watch(f"evaluating {name}", 0, 1)
+        first = stream_seed(self.config.seed, Stream.HELD_OUT)
+        evaluation = evaluate(policy, self.envs, self.episodes, first, deterministic=True)
+        self.watch(f"evaluating {name}", 1, 1)
+        return evaluation
+
+    def calibrated(self, policy: Policy, name: str) -> Policy:
+        """Measure a policy at every setting, on the episodes of calibration."""
+        episodes, seed = self.config.calibration_episodes, self.config.seed
+        return calibrate(policy, self.envs, episodes, seed, progress=self.counting(name))
+
+    def counting(self, name: str) -> Callable[[int, int], None]:
+        """The progress of a calibration."""
+        return lambda done, of: self.watch(f"calibrating {name}", done, of)
+
+    def best_at_budget(self, policies: Sequence[Policy], budget: float) -> int:
+        """The policy with the highest return at an oscillation ratio, on episodes for choosing."""
+        if len(policies) == 1:
+            return 0
+        curves = []
+        count = Counter(
+            lambda done, of: self.watch("choosing a controller", done, of), 8 * len(policies)
+        )
+        episodes = self._selection(count)
+        for policy in policies:
+            settings = first_settings(policy, episodes.run)[::EVERY]
+            curves.append([episodes.row(policy, setting) for setting in settings])
+        count.finish()
+        return best_at(curves, budget)
+
+    def best_within(self, policies: Sequence[Policy], limit: Limit) -> int:
+        """The policy with the highest return within a limit, on episodes for choosing."""
+        if len(policies) == 1:
+            return 0
+        returns = []
+        episodes = self._selection()
+        for done, policy in enumerate(policies, 1):
+            returns.append(episodes.run(policy.within(limit)).summary()[RETURN.name])
+            self.watch("choosing a controller", done, len(policies))
+        return int(np.argmax(returns))
+
+    def _selection(self, count: Counter | None = None) -> Episodes:
+        config = self.config
+        return Episodes(
+            self.envs, config.calibration_episodes, config.seed, Stream.SELECTION, count
+        )
