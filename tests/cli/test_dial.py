@@ -6,6 +6,17 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import SHORT_FLAGS, Run
+from tests.support.sb3_models import SB3Model
+
+
+def test_dial_of_a_policy_of_others_is_named_after_its_file(
+    run: Run, sb3_model: SB3Model, tmp_path: Path
+) -> None:
+    _, path = sb3_model("DQN", "CartPole-v1")
+    words = ("--env", "CartPole-v1", "--episodes", 1, "--out", tmp_path / "dial.svg")
+    code, text, _ = run("dial", path, *words)
+    assert code == 0
+    assert f"hysteresis on {path.name} on CartPole-v1" in text
 
 
 def test_dial_is_trained_shown_drawn_and_kept_to_a_budget(run: Run, tmp_path: Path) -> None:

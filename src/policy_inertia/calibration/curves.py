@@ -8,6 +8,7 @@ from typing import Any
 
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.metrics.calibration_table import Calibration
+from policy_inertia.policies.core_policy import label_of
 from policy_inertia.policies.policy import Policy
 
 
@@ -47,7 +48,7 @@ def curves(
         watch: Called with a label before its curve is measured.
     """
     core = policy.core()
-    dials = {f"hysteresis on {core.method}": core}
+    dials = {f"hysteresis on {label_of(core)}": core}
     if policy.traits.adjustable:
         dials = {policy.method: policy, **dials}
     measured = []

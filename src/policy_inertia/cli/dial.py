@@ -37,6 +37,7 @@ class Dial(Command):
         from policy_inertia.calibration.curves import curves
         from policy_inertia.drawing.calibration_plot import draw_calibrations
         from policy_inertia.drawing.plots import picture_kind
+        from policy_inertia.policies.core_policy import label_of
 
         picture = self.out or self.source.beside("dial.png")
         picture_kind(picture)  # a wrong name is refused before minutes of measuring
@@ -59,5 +60,5 @@ class Dial(Command):
                 curve.table,
             )
         tables = {curve.label: curve.table for curve in measured}
-        draw_calibrations(tables, f"{policy.method} on {env}", picture)
+        draw_calibrations(tables, f"{label_of(policy)} on {env}", picture)
         say(f"Picture: {picture}")
