@@ -31,6 +31,7 @@ class Method:
 
 
 _DQN, _SAC = DQNConfig(), SACConfig()
+_SCALED = DQNConfig(scaled=True)  # prices around it follow the task, so its values do too
 _NSAC = InertiaConfig(core=_SAC)
 
 METHODS: dict[str, Method] = {
@@ -38,18 +39,22 @@ METHODS: dict[str, Method] = {
     "sac": Method("discrete soft actor-critic, twin critics, fixed temperature", _SAC),
     "nsac": Method("the paper's method: a learned inertia around discrete SAC", _NSAC),
     "ndqn": Method("the same learned inertia around DQN", InertiaConfig(core=_DQN)),
-    "dial-dqn": Method("DQN and a controller for every price of switching", DialConfig(core=_DQN)),
+    "dial-dqn": Method(
+        "DQN and a controller for every price of switching", DialConfig(core=_SCALED)
+    ),
     "dial-sac": Method("SAC and a controller for every price of switching", DialConfig(core=_SAC)),
-    "gate-dqn": Method("DQN and a gate for every price: repeat or follow", GateConfig(core=_DQN)),
+    "gate-dqn": Method(
+        "DQN and a gate for every price: repeat or follow", GateConfig(core=_SCALED)
+    ),
     "gate-sac": Method("SAC and a gate for every price: repeat or follow", GateConfig(core=_SAC)),
     "limit-dqn": Method(
-        "DQN and a controller for every limit on switching", LimitConfig(core=_DQN)
+        "DQN and a controller for every limit on switching", LimitConfig(core=_SCALED)
     ),
     "limit-sac": Method(
         "SAC and a controller for every limit on switching", LimitConfig(core=_SAC)
     ),
     "limit-gate-dqn": Method(
-        "DQN and a gate for every limit: repeat or follow", LimitGateConfig(core=_DQN)
+        "DQN and a gate for every limit: repeat or follow", LimitGateConfig(core=_SCALED)
     ),
     "limit-gate-sac": Method(
         "SAC and a gate for every limit: repeat or follow", LimitGateConfig(core=_SAC)
@@ -95,9 +100,11 @@ def core_method(name: str) -> str | None:
     if name not in METHODS:
         return None
     row = METHODS[name]
-    core = getattr(row.config, "core", None)
+    core = row.config.core_config
+    if core is row.config:
+        return None
     for other, candidate in METHODS.items():
         same = (candidate.repeats, candidate.penalty) == (row.repeats, row.penalty)
-        if same and candidate.config == core:
+        if same and type(candidate.config) is type(core):
             return other
     return None

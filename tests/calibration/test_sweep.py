@@ -92,19 +92,51 @@ def test_run_of_a_dial_ends_with_its_calibration(tmp_path: Path) -> None:
     assert Calibration.from_dict(result["calibration"]) == policy.calibration
 
 
-@pytest.mark.parametrize("price", [-0.1, float("nan"), float("inf")])
+@pytest.mark.parametrize("price", [-2.1, float("nan"), float("inf")])
 def test_price_out_of_range_is_refused(price: float) -> None:
     policy = reaching(fresh("dial-dqn"), 2.0)
-    with pytest.raises(InputError, match=f"the price is {price}: give a number from 0 on"):
+    with pytest.raises(InputError, match=f"the price is {price}: give a number from -2"):
         policy.at(price)
+
+
+def test_dial_without_a_largest_price_has_no_margins() -> None:
+    policy = fresh("dial-dqn")
+    assert policy.largest_price == 0
+    with pytest.raises(InputError, match=r"give a number from 0 \(the core itself\)"):
+        policy.at(-1e-9)
+
+
+@pytest.mark.parametrize("method", ["dial-dqn", "gate-sac"])
+def test_sweep_of_a_dial_contains_its_core(method: str) -> None:
+    policy = calibrate(reaching(fresh(method), 2.0), "CartPole-v1", episodes=5, seed=3)
+    rows = rows_of(policy)
+    settings = [each.setting for each in rows]
+    assert -2 in settings
+    assert any(setting >= 0 for setting in settings)
+    loosest = rows[settings.index(-2)]
+    seed = stream_seed(3, Stream.CALIBRATION)
+    core = evaluate(policy.core(), "CartPole-v1", 5, seed, deterministic=True).summary()
+    of_actions = [name for name in MEASURES if core[name] is not None]  # the core has no mu
+    assert {"return", "oscillation_ratio", "length"} <= set(of_actions)
+    assert [loosest.figures[name] for name in of_actions] == [core[name] for name in of_actions]
+
+
+def test_cliff_between_two_margins_gets_no_more_settings_than_show_it() -> None:
+    def cliff(setting: float) -> Row:
+        return row(setting, 0.5 * (setting < -0.7))
+
+    rows = _refined([cliff(-1.0), cliff(0.0)], cliff)
+    below = max(each.setting for each in rows if each.oscillation_ratio)
+    above = min(each.setting for each in rows if not each.oscillation_ratio)
+    assert above - below < 0.01
+    assert len(rows) < 11
 
 
 def test_price_beyond_the_largest_is_charged_for_the_decision_at_hand_alone() -> None:
     policy = reaching(fresh("dial-dqn", largest=4.0), 2.0)
     obs, last = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32), np.arange(9) % 2
     at, beyond = (policy.at(price).acting(obs, last).scores for price in (2.0, 3.0))
-    # the values do not change; in their unit, 1 + 4, the price does by (3 - 2) / 5
-    expected = at + 0.2 * (last[:, None] == np.arange(2))
+    expected = at + (3 - 2) * (last[:, None] == np.arange(2))
     np.testing.assert_allclose(beyond, expected, atol=1e-6)
 
 
@@ -140,7 +172,8 @@ def test_calibration_returns_the_better_way_to_start_an_episode(
     monkeypatch.setattr(Preferring, "good", good)
     best = calibrate(policy, Preferring, episodes=2)
     assert float(best.params.controller.dial.critics_begin) == good
-    assert {each.figures["return"] for each in rows_of(best)} == {
+    priced = [each for each in rows_of(best) if each.setting >= 0]  # without a margin for the core
+    assert {each.figures["return"] for each in priced} == {
         evaluate(best.at(0.5), Preferring, 1).summary()["length"]
     }
     worse = evaluate((critics, core)[good].at(0.5), Preferring, 2, seed=3).summary()
@@ -179,7 +212,8 @@ def test_calibration_returns_the_better_mode(
     monkeypatch.setattr(Restless, "pays", pays)
     best = calibrate(policy.replace(params=params), Restless, episodes=2)
     assert mode in best.mode
-    assert (rows_of(best)[0].oscillation_ratio > 0.5) == pays
+    free = next(each for each in rows_of(best) if each.setting == 0)
+    assert (free.oscillation_ratio > 0.5) == pays
     best.save(tmp_path / "policy.safetensors")
     assert mode in Policy.load(tmp_path / "policy.safetensors").at(0.0).mode
 

@@ -154,7 +154,8 @@ def test_dial_acts_in_the_file_as_it_does_at_every_price(
     repeated = []
     fixed = export(dial.at(0.1), tmp_path / "fixed.onnx")
     assert input_names(fixed.path) == ["observation", "previous_action"]
-    for price in (None, 0.0, 0.02, 3.0):  # None: the file that keeps the price that was set
+    # None: the file that keeps the price that was set; -0.05: a margin; -3: the core itself
+    for price in (None, -3.0, -0.05, 0.0, 0.02, 3.0):
         policy = dial.at(0.1 if price is None else price)
         given = {} if price is None else {"lambda": np.array([price], np.float32)}
         path = fixed.path if price is None else written.path
@@ -163,9 +164,11 @@ def test_dial_acts_in_the_file_as_it_does_at_every_price(
         assert (action != acting.policy.mode()).mean() < 1e-3  # at ties
         assert (abs(mu - acting.mu) > 1e-4).mean() < 1e-3
         repeated.append((action == PREVIOUS)[PREVIOUS >= 0].mean())
-    assert repeated[1] < repeated[3]
-    assert repeated[3] > 0.99
-    prices = np.array([0.0, 0.02, 3.0, 3.0], np.float32)
+        if price == -3:
+            np.testing.assert_array_equal(acting.policy.mode(), acting.core.mode())
+    assert repeated[3] < repeated[5]
+    assert repeated[5] > 0.99
+    prices = np.array([-3.0, 0.02, -0.05, 3.0], np.float32)
     rows = {name: value[:4] for name, value in feed.items()}
     mixed = session(written.path).run(names, {**rows, "lambda": prices})[0]
     expected = dial.at(prices).acting(OBS[:4], PREVIOUS[:4]).policy.mode()

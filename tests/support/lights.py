@@ -39,6 +39,40 @@ class Lights(gym.Env):
 
 
 OBS = np.eye(N_STATES, dtype=np.float32)
+ENDS = 0.002
+
+
+class EndingLights(gym.Env):
+    """The MDP that ends with probability ENDS a step, after one last state that is seen.
+
+    There every action earns `coin` or `-coin`, by chance. With the discount GAMMA / (1 - ENDS) the
+    values of all other states are those of the MDP without an end. All rewards are multiplied by
+    `factor`.
+    """
+
+    observation_space: gym.Space = gym.spaces.Box(0, 1, (N_STATES + 1,), np.float32)
+    action_space: gym.Space = gym.spaces.Discrete(N_ACTIONS)
+
+    def __init__(self, coin: float = 0.0, factor: float = 1.0) -> None:
+        self.coin, self.factor = coin, factor
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.s = int(self.np_random.integers(N_STATES))
+        return ENDING_OBS[self.s], {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        if self.s == N_STATES:
+            reward = self.coin if self.np_random.random() < 0.5 else -self.coin
+            return ENDING_OBS[self.s], self.factor * reward, True, False, {}
+        reward = float(REWARD[self.s, action])
+        self.s = int(self.np_random.choice(N_STATES, p=NEXT[self.s, action]))
+        if self.np_random.random() < ENDS:
+            self.s = N_STATES
+        return ENDING_OBS[self.s], self.factor * reward, False, False, {}
+
+
+ENDING_OBS = np.eye(N_STATES + 1, dtype=np.float32)
 
 
 def solve(price: float, allowed: np.ndarray | None = None) -> np.ndarray:

@@ -12,6 +12,7 @@ from jax import numpy as jnp
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import interface, losses
 from policy_inertia.algorithms.learning import adam, descend
+from policy_inertia.algorithms.value_scale import divisor, known_size, next_size, times
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.networks.perceptron import Network
@@ -40,6 +41,9 @@ class DQNConfig(interface.AlgorithmConfig):
     huber: float | None = None
     """The loss of an error of Q above this size grows linearly, not as its square; None: never, as
     in the paper. Smaller is more stable but gives rare crashes less weight."""
+    scaled: bool = False
+    """Learn Q in a unit that follows the task, so that the size of the rewards does not matter;
+    `huber` is in that unit then. False: as in the paper."""
 
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "epsilon_decay")
@@ -60,6 +64,7 @@ class DQNState(NamedTuple):
     target: Tree
     optimiser: Tree
     updates: Array
+    size: Array | None  # the unit of both networks' values; None: 1
 
 
 def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
@@ -71,16 +76,21 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
         critic = network.init(rng)
         # the target is a copy: donated states must not hold one buffer twice
         target = jax.tree.map(jnp.copy, critic)
-        return DQNState(critic, target, optimiser.init(critic), jnp.int32(0))
+        size = jnp.float32(0) if config.scaled else None
+        return DQNState(critic, target, optimiser.init(critic), jnp.int32(0), size)
 
     def update(state: DQNState, batch: Transition, due: Array) -> interface.Updated:
         del due  # one part: whenever this is called, it is due
+        size, reward = state.size, batch.reward
+        if size is not None:
+            size = known_size(size, reward)
+            reward = reward / divisor(size)
         next_q = network(state.target, batch.next_obs)
         if config.double:
             next_value = losses.double_value(next_q, network(state.critic, batch.next_obs))
         else:
             next_value = losses.greedy_value(next_q)
-        target = losses.bellman_target(batch.reward, batch.discount, next_value)
+        target = losses.bellman_target(reward, batch.discount, next_value)
 
         def loss(critic: Tree) -> tuple[Array, None]:
             q = network(critic, batch.obs)
@@ -90,9 +100,15 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
         updates = state.updates + 1
         due_now = updates % config.target_period == 0
         new_target = jax.tree.map(lambda t, c: jnp.where(due_now, c, t), state.target, critic)
+        if size is not None:
+            size, factor = next_size(size, target)
+            critic, new_target = times(critic, factor), times(new_target, factor)
         return interface.Updated(
-            DQNState(critic, new_target, optimiser_state, updates), {"loss": value}
+            DQNState(critic, new_target, optimiser_state, updates, size), {"loss": value}
         )
+
+    def acting(state: DQNState) -> Tree:
+        return state.critic if state.size is None else times(state.critic, divisor(state.size))
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> interface.Acting:
         q = network(params, obs, xp=xp)
@@ -104,7 +120,7 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
     return interface.Algorithm(
         init,
         update,
-        lambda state: state.critic,
+        acting,
         apply,
         (config.train_interval,),
         replace(interface.sampling(apply, spec.actions), epsilon=epsilon),

@@ -14,6 +14,7 @@ from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.protocol import Predictor
 
 SETTINGS = 16  # first settings; refinement adds at most as many again
+MARGINS = (0.1, 0.01)  # first margins of a dial, as shares of its largest price
 RATES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)  # first rates of a limit
 
 RunEpisodes = Callable[[Predictor], Any]
@@ -34,9 +35,12 @@ def first_settings(
 
 
 def _first_prices(policy: Policy, run_episodes: RunEpisodes) -> list[float]:
-    """0, and prices spread evenly in their logarithm over the learned range."""
+    """The core, margins, 0, and prices spread evenly in their logarithm over the learned range."""
+    if not policy.largest_price:
+        return [0.0]
     spread = np.logspace(-DECADES, 0, SETTINGS - 1)
-    return [0.0, *(policy.largest_price * spread).tolist()] if policy.largest_price else [0.0]
+    shares = [-1.0, *(-margin for margin in MARGINS), 0.0, *spread]
+    return (policy.largest_price * np.array(shares)).tolist()
 
 
 def _first_rates(policy: Policy, run_episodes: RunEpisodes) -> list[float]:

@@ -82,7 +82,9 @@ def calibrate(
             best, rows = modes[0], _sweep(modes[0], calibration, first, settings is None)
         else:
             own = Episodes(envs, episodes, seed, Stream.SELECTION, count)
-            curves = [[own.row(mode, setting) for setting in first] for mode in modes]
+            # below a price of 0 every mode goes over to the core, so there is nothing to compare
+            compared = [setting for setting in first if setting >= 0] or first
+            curves = [[own.row(mode, setting) for setting in compared] for mode in modes]
             best = modes[best_overall(curves)]
             winners = {best_at(curves, level) for level in levels(curves)}
             sweeps = {
@@ -142,7 +144,7 @@ def _middle(low: Row, high: Row) -> float:
 
 def _is_cliff(one: float, other: float) -> bool:
     """Whether two settings are so close that no setting in between would smooth a cliff."""
-    return min(one, other) > 0.99 * max(one, other)
+    return abs(one - other) < 0.01 * max(abs(one), abs(other))
 
 
 def _sweep(

@@ -67,7 +67,8 @@ def export(policy: Policy | Core, path: str | os.PathLike[str], dial: bool = Fal
         tokens: int64, only with a limit: `next_tokens` of the last step, in millionths of a token.
             At the start of an episode any number will do, unless the tokens are carried over: then
             the very first one is the burst.
-        lambda: float32, only with `dial`: one price of switching for all rows, or one for each.
+        lambda: float32, only with `dial`: one price of switching for all rows, or one for each;
+            below 0 a margin, as in `Policy.at`.
 
     Outputs of the file:
         action: int64, the most probable action; with hysteresis or a limit, the action after the
@@ -157,11 +158,11 @@ def _random_state(policy: Policy | Core, n: int) -> State:
 
 
 def _random_prices(policy: Policy, n: int) -> np.ndarray:
-    """Prices over a dial's whole range and beyond, and the price that it is set to."""
+    """Prices over a dial's whole range and beyond, its core, and the price that it is set to."""
     price, largest = policy.price, policy.largest_price
     assert price is not None
     assert largest is not None
-    spread = np.random.default_rng(2).choice([0.0, 0.003, 0.1, 0.5, 2.0], n) * largest
+    spread = np.random.default_rng(2).choice([-1.0, -0.01, 0.0, 0.003, 0.1, 0.5, 2.0], n) * largest
     return np.where(np.arange(n) % 4 == 0, price, spread).astype(np.float32)
 
 

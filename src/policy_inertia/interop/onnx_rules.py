@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from policy_inertia.actions.bucket import TOKEN
-from policy_inertia.algorithms.losses import LOG_ZERO
+from policy_inertia.algorithms.losses import IMPOSSIBLE, LOG_ZERO
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import ControllerDescription, PolicyDescription
 from policy_inertia.interop.onnx_graph import GraphBuilder
@@ -177,20 +177,21 @@ def _best(graph: GraphBuilder, inputs: Inputs, q: str, last: str) -> Outputs:
 def _priced_values(
     graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs
 ) -> tuple[str, str]:
-    """`prices.net` of the lower of the twins' values, and the previous action's one-hot."""
+    """`prices.net` and `prices.favour` of the lower of the twins' values, and a_prev's one-hot."""
     last = graph.as_float(inputs.repeat)
-    extra = [last]
-    if controller.has_dial:
-        features, price = _price_inputs(graph, controller)
-        extra.append(features)
-    else:
+    if not controller.has_dial:
         price = graph.constant(controller.numbers["fixed_price"])
-    lower = graph.add("Min", *_network_outputs(graph, controller, *extra))
-    return graph.add("Add", lower, graph.add("Mul", price, last)), last
+        lower = graph.add("Min", *_network_outputs(graph, controller, last))
+        return graph.add("Add", lower, graph.add("Mul", price, last)), last
+    features, cost, margin = _price_inputs(graph, controller)
+    lower = graph.add("Min", *_network_outputs(graph, controller, last, features))
+    q = graph.add("Add", lower, graph.add("Mul", cost, last))
+    core = graph.one_hot(graph.best(inputs.log_core), inputs.choices)
+    return graph.add("Add", q, graph.add("Mul", margin, core)), last
 
 
-def _price_inputs(graph: GraphBuilder, controller: ControllerDescription) -> tuple[str, str]:
-    """`prices.features` of lambda, and lambda in the unit of the values, as columns.
+def _price_inputs(graph: GraphBuilder, controller: ControllerDescription) -> tuple[str, str, str]:
+    """`prices.features` of lambda, and `prices.cost_and_margin`, as columns.
 
     One price serves a whole batch. Lambda is an input without a default, or a constant: of an input
     with a default, onnxruntime warns at every start.
@@ -198,17 +199,19 @@ def _price_inputs(graph: GraphBuilder, controller: ControllerDescription) -> tup
     numbers = controller.numbers
     given = PRICE if controller.price_input else graph.constant([numbers["price"]])
     rows = graph.add("Expand", given, graph.add("Shape", PREVIOUS_ACTION))
-    price = graph.column(rows)
+    price, zero = graph.column(rows), graph.constant(0.0)
+    cost = graph.add("Max", price, zero)
     # before the first reward the largest price is 0
     largest = max(numbers["largest_price"], float(np.finfo(np.float32).tiny))
-    x = graph.add("Min", graph.add("Div", price, graph.constant(largest)), graph.constant(1.0))
+    x = graph.add("Min", graph.add("Div", cost, graph.constant(largest)), graph.constant(1.0))
     logarithm = graph.add("Mul", x, graph.constant(100.0))
     logarithm = graph.add("Log", graph.add("Add", logarithm, graph.constant(1.0)))
     logarithm = graph.add("Div", logarithm, graph.constant(math.log(101.0)))
     features = graph.add("Concat", logarithm, graph.add("Sqrt", x), x, axis=1)
-    unit = graph.add("Mul", x, graph.constant(numbers["unit"]))
-    unit = graph.add("Add", unit, graph.constant(1.0))
-    return features, graph.add("Div", price, unit)
+    margin = graph.add("Max", graph.add("Neg", price), zero)
+    core_alone = graph.add("GreaterOrEqual", margin, graph.constant(largest))
+    margin = graph.add("Where", core_alone, graph.constant(-IMPOSSIBLE), margin)
+    return features, cost, margin
 
 
 def _plan_values(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> str:

@@ -275,23 +275,21 @@ class Policy:
         """The same policy with its dial at another price of switching.
 
         Prices beyond the largest that was learned are charged for the decision at hand, but not
-        planned for. Safe in mid-episode: keep passing the same state.
+        planned for. A price below 0 is a margin: the policy leaves its core's action only for one
+        that is better by so much. At `-largest_price` it acts exactly as its core. Safe in
+        mid-episode: keep passing the same state.
 
         Args:
-            price: One price, or one for each row of a batch.
+            price: One price, or one for each row of a batch; from `-largest_price` on.
 
         Raises:
-            InputError: The policy has no dial, or the price is negative.
+            InputError: The policy has no dial, or the price is out of range.
         """
         if self._dial is None:
             raise InputError(
                 f"{self.method} has no dial: train dial-dqn or dial-sac, or smooth this policy "
                 "with with_hysteresis"
             )
-        prices = np.asarray(price)
-        valid = (prices >= 0) & (prices <= np.finfo(np.float32).max)
-        if not valid.all():
-            raise InputError(f"the price is {prices[~valid][0]}: give a number from 0 on")
         return self.replace(params=self._dial.at(self.params, price))
 
     def modes(self) -> list[Policy]:

@@ -47,42 +47,52 @@ def forward(layers, x):
 
 
 def by_hand(config, state, batch, core_action, before):
-    """The outer critics' loss, row by row in plain Python: an independent reading of the maths."""
+    """The outer critics' loss, row by row in plain Python: an independent reading of the maths.
+
+    Returns:
+        The loss, the mean square of the targets in the unit of the values, and the mean worth of
+        the decisions that have no price.
+    """
     twins = [in_float64(state.controller.critics.online, i) for i in (0, 1)]
     targets = [in_float64(state.controller.critics.target, i) for i in (0, 1)]
+    scale = state.controller.scale
+    unit = float(scale.values) or np.sqrt(np.mean(batch.reward**2))
     rows = len(batch.action)
-    largest_reward = max(np.abs(b.reward).max() for b in (*before, batch))
-    typical = np.mean([np.median(b.reward) for b in (*before, batch)])
-    refund = 0.1 * min(max(typical / largest_reward, 0), 1)
+    ordered = np.sort([b.reward for b in (*before, batch)], axis=1)  # rows of 32 rewards
+    typical = ordered[:, 16].mean()
+    high = np.abs(ordered[:, [2, 29]]).max(1).mean()
+    refund = 0.1 * min(max(typical / high, 0), 1)
     refund = refund if config.refund is None else config.refund
     golden = (5**0.5 - 1) / 2
-    total = 0.0
+    total, squares, worths = 0.0, [], []
     for i in range(rows):
         if config.price is None:
-            u = ((i + 0.5) / rows + golden * int(state.controller.scale.updates)) % 1
+            u = ((i + 0.5) / rows + golden * int(scale.updates)) % 1
             x = 0.0 if u < 0.2 else 10 ** (-2.5 * (1 - (u - 0.2) / 0.8))
-            price = x * config.largest * largest_reward
-            scale = 1 + config.largest * x
+            price = x * config.largest * float(scale.decision)
             seen = [np.log(1 + 100 * x) / np.log(101), np.sqrt(x), x]
         else:
-            price, scale, seen = config.price, 1.0, []
+            x, price, seen = 1.0, config.price, []
         a, prev = int(batch.action[i]), int(batch.prev_action[i])
         hot = np.eye(4)
         now = [*batch.obs[i], *(hot[prev] if prev >= 0 else np.zeros(4)), *seen]
         then = [*batch.next_obs[i], *hot[a], *seen]
         # in true units: what each next action is worth, its own price paid
-        worth = scale * np.min([forward(t, np.array(then))[0] for t in targets], 0)
+        worth = unit * np.min([forward(t, np.array(then))[0] for t in targets], 0)
         paid = worth - price * ((np.arange(4) != a) - refund)
         v = paid.max() if isinstance(config, DialConfig) else max(paid[a], paid[core_action[i]])
         y = batch.reward[i] + batch.discount[i] * v
+        squares.append((y / unit) ** 2)
+        if x == 0 and core_action[i] != a:
+            worths.append(abs(worth[core_action[i]] - worth[a]))
         for t in twins:
-            error = abs(forward(t, np.array(now))[0][a] - y / scale)
+            error = abs(forward(t, np.array(now))[0][a] - y / unit)
             total += (
                 error**2 / 2
                 if error <= config.huber
                 else config.huber * error - 0.5 * config.huber**2
             )
-    return total / rows
+    return total / rows, np.mean(squares), np.mean(worths or [0])
 
 
 @pytest.mark.parametrize("core", CORES)
@@ -97,6 +107,7 @@ def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(
     update = jax.jit(algorithm.update)
     inner = core.build(SPEC)
     before: list[Transition] = []
+    unit, decision = 0.0, 0.0
     for i in range(4):
         batch = minibatch(32, seed=i)
         batch = batch._replace(reward=batch.reward + (3 if i < 2 else -2))
@@ -105,13 +116,16 @@ def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(
         core_action = inner.apply(
             inner.acting(improved), batch.next_obs, batch.action
         ).policy.log_pi
-        expected = by_hand(config, state, batch, np.argmax(core_action, 1), before)
+        expected, square, worth = by_hand(config, state, batch, np.argmax(core_action, 1), before)
         state, report, _ = update(state, batch, DUE)
         assert float(report["mixed_critic_loss"]) == pytest.approx(expected, rel=2e-4)
+        unit = (unit or np.sqrt(np.mean(batch.reward**2))) * np.sqrt(0.999 + 0.001 * square)
+        assert float(state.controller.scale.values) == pytest.approx(unit, rel=1e-4)
+        decision = decision + (0.005 if decision else 1) * (worth - decision)
         before.append(batch)
     if price is None:
-        reward = max(np.abs(b.reward).max() for b in before)
-        assert float(algorithm.largest_price(algorithm.acting(state))) == pytest.approx(2 * reward)
+        largest = float(algorithm.largest_price(algorithm.acting(state)))
+        assert largest == pytest.approx(2 * decision, rel=1e-3)
 
 
 def test_refund_is_paid_as_far_as_steps_earn_anything() -> None:
@@ -131,7 +145,7 @@ def test_typical_reward_tells_arriving_from_staying_alive(task: str, low: float,
     while session.step < 1_000:
         session.advance()
     scale = session.learner.state.controller.scale
-    assert low <= float(prices.earning(scale.typical, scale.largest)) <= high
+    assert low <= float(prices.earning(scale.typical, scale.high)) <= high
 
 
 def test_gate_begins_as_its_core_or_with_what_its_critics_call_best() -> None:
@@ -150,6 +164,34 @@ def test_gate_begins_as_its_core_or_with_what_its_critics_call_best() -> None:
     assert (
         float(algorithm.at(critics_first, 0.3).controller.dial.critics_begin) == 1
     )  # whatever the price
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("kind", [GateConfig, DialConfig])
+def test_lowest_price_is_the_core_and_margins_lie_between(core: Any, kind: Any) -> None:
+    """In every mode, at the start of an episode too, and for an agent that asks the controller."""
+    algorithm: Any = kind(core).build(SPEC)
+    params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
+    params = with_dial(jax.tree.map(np.asarray, params), largest=2.0)
+    batch = minibatch(256)
+    prev = batch.prev_action
+    assert (prev < 0).any()
+    for config, own in algorithm.modes(params):
+        mode = config.build(SPEC)
+        apart = []
+        for price in (-2.0, -0.02, 0.0):
+            acting = mode.apply(mode.at(own, price), batch.obs, prev, np)
+            apart.append((acting.policy.mode() != acting.core.mode()).mean())
+            repeats = (acting.policy.mode() == prev).astype(np.float32)
+            np.testing.assert_array_equal(acting.mu, repeats)
+        assert apart[0] == 0 < apart[1] < apart[2]
+        wanted = (prev + 1) % 4
+        lowest, free = (
+            mode.hold_probability(mode.at(own, price), batch.obs, prev, wanted)
+            for price in (-2.0, 0.0)
+        )
+        assert not lowest[prev >= 0].any()
+        assert free[prev >= 0].any()
 
 
 @pytest.mark.parametrize("kind", [GateConfig, DialConfig])

@@ -81,3 +81,22 @@ def test_gate_by_hand() -> None:
     # worse than repeating; better; as good, so repeated; no previous; the core's, not the best
     np.testing.assert_array_equal(mu, [1, 0, 1, 0, 0])
     np.testing.assert_array_equal(action, [1, 2, 1, 1, 2])
+
+
+def test_price_below_zero_is_a_margin_and_the_lowest_is_the_core_itself() -> None:
+    price = np.array([-2.0, -1.5, -0.0, 0.0, 3.0], np.float32)
+    cost, margin = prices.cost_and_margin(price, np.float32(2.0))
+    np.testing.assert_array_equal(cost, [0, 0, 0, 0, 3])
+    np.testing.assert_array_equal(margin[1:], [1.5, 0, 0, 0])
+    assert margin[0] == -losses.IMPOSSIBLE
+    assert (cost.dtype, margin.dtype) == (np.float32, np.float32)
+
+
+def test_margin_is_what_another_action_must_be_better_by_than_the_core() -> None:
+    q = np.array([[1.0, 2.0, 0.0]] * 3, np.float32)
+    log_core = np.log(np.array([[0.6, 0.3, 0.1]] * 3))
+    margin = np.array([0.9, 1.1, 1e30], np.float32)
+    for xp in (np, jnp):
+        favoured = prices.favour(q, margin, log_core, xp)
+        np.testing.assert_array_equal(np.argmax(favoured, 1), [1, 0, 0])
+        np.testing.assert_array_equal(favoured[:, 1:], q[:, 1:])

@@ -66,6 +66,7 @@ def by_hand(config, state, batch, core_action, largest):
     """The outer critics' loss, row by row in plain Python: an independent reading of the maths."""
     twins = [in_float64(state.controller.critics.online, i) for i in (0, 1)]
     targets = [in_float64(state.controller.critics.target, i) for i in (0, 1)]
+    unit = float(state.controller.size) or np.sqrt(np.mean(batch.reward**2))
     rows, hot, total = len(batch.action), np.eye(4), 0.0
     for i, u in enumerate(points(int(state.controller.updates), rows)):
         a, prev = int(batch.action[i]), int(batch.prev_action[i])
@@ -83,7 +84,7 @@ def by_hand(config, state, batch, core_action, largest):
         if isinstance(config, LimitGateConfig):
             follow = worth.get(int(core_action[i]), worth[a])
             v = worth[a] if worth[a] >= follow else follow
-        y = batch.reward[i] + batch.discount[i] * v
+        y = batch.reward[i] / unit + batch.discount[i] * v
         last = hot[prev] if prev >= 0 else np.zeros(4)
         now = np.array([*batch.obs[i], *last, *seen(left, rate, burst, largest)])
         for t in twins:

@@ -15,6 +15,12 @@ from jax import numpy as jnp
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import prices
+from policy_inertia.algorithms.controllers.task_scale import (
+    TaskScale,
+    unknown_scale,
+    with_decisions,
+    with_rewards,
+)
 from policy_inertia.algorithms.controllers.valued import ValuedConfig, one_by_one
 from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp
 from policy_inertia.algorithms.interface import (
@@ -25,12 +31,18 @@ from policy_inertia.algorithms.interface import (
     Dial,
     Traits,
 )
-from policy_inertia.algorithms.learning import Critics, adam, init_critics, soft_evaluation
+from policy_inertia.algorithms.learning import Critics, adam, init_critics
 from policy_inertia.algorithms.nested import (
     Controller,
     ControllerParts,
     NestedParams,
     nested,
+)
+from policy_inertia.algorithms.value_scale import (
+    divisor,
+    known_size,
+    scaled_evaluation,
+    times,
 )
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_outside
@@ -45,11 +57,12 @@ class PricedConfig(ValuedConfig):
     price: float | None = None
     """One fixed price of a switch; None learns all prices from 0 to the largest in one run."""
     largest: float = 10.0
-    """The largest price, as a multiple of the largest |reward| of a step seen in training."""
+    """The largest price, as a multiple of what a decision between the core's action and the last
+    one is worth on average: the difference of their values."""
     refund: float | None = None
     """Free switches per step (x0): each step earns this share of the price back. None: 0.1 times
-    the median reward over the largest, limited to [0, 0.1]. So staying alive remains worth while
-    where it is the task, and waiting is not paid where the task is to arrive."""
+    the median reward over the largest that is not extreme, limited to [0, 0.1]. So staying alive
+    remains worth while where it is the task, and waiting is not paid where it is to arrive."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,7 +100,6 @@ class PricedConfig(ValuedConfig):
         numbers = {
             "price": float(params.dial.price),
             "largest_price": float(params.dial.largest),
-            "unit": self.largest,
             "critics_begin": float(params.dial.critics_begin),
         }
         return ControllerParts(self.rule, twins, numbers)
@@ -99,6 +111,7 @@ class PricedConfig(ValuedConfig):
             return algorithm
 
         def at(params: NestedParams, price: Number) -> NestedParams:
+            prices.refuse_price(price, params.controller.dial.largest)
             return params._replace(controller=controller.at(params.controller, price))
 
         def modes(params: NestedParams) -> list[tuple[AlgorithmConfig, Tree]]:
@@ -115,25 +128,18 @@ class PricedConfig(ValuedConfig):
         )
 
 
-class RewardScale(NamedTuple):
-    """The size of the rewards seen so far."""
-
-    largest: Array  # in absolute value
-    typical: Array  # the mean over the updates of their minibatches' median rewards
-    updates: Array
-
-
 class PricedState(NamedTuple):
     critics: Critics
-    scale: RewardScale | None  # None where neither a price nor a warm-up needs it
+    scale: TaskScale
 
 
 class DialSetting(NamedTuple):
     """What a dial is set to: one price for all rows, or one for each."""
 
-    price: Number
+    price: Number  # below 0: a margin instead
     largest: Array
-    relative: Array  # the price in the unit of the values at this price
+    cost: Array  # of leaving the last action
+    margin: Array  # by which an action must be better than the core's
     features: Array  # what networks see of the price
     critics_begin: Number  # whether a gate's critics choose an episode's first action, or its core
 
@@ -141,16 +147,6 @@ class DialSetting(NamedTuple):
 class PricedParams(NamedTuple):
     critics: Tree  # twins: the lower value counts, as in learning
     dial: DialSetting | None  # None for one fixed price
-
-
-class BatchPrices(NamedTuple):
-    """The prices at which a minibatch is learned."""
-
-    price: Number
-    refund: Number  # the share of the price that each step earns back
-    unit: Number  # values are learned in this unit: 1 + price / largest reward
-    features: Array | None
-    scale: RewardScale | None
 
 
 class Priced:
@@ -168,49 +164,41 @@ class Priced:
 
     def init(self, rng: np.random.Generator) -> PricedState:
         critics = init_critics(rng, self.value, self.optimiser)
-        if self.config.price == 0 and not self.config.warmup:
-            return PricedState(critics, None)
-        zero = jnp.float32(0)
-        return PricedState(critics, RewardScale(zero, jnp.copy(zero), jnp.uint32(0)))
-
-    def _prices(self, scale: RewardScale | None, batch: Transition) -> BatchPrices:
-        """Give each transition a price. In its unit no price's values dwarf another's."""
-        config = self.config
-        if scale is None:
-            return BatchPrices(0.0, 0.0, 1.0, None, None)
-        updates = scale.updates + 1
-        largest = jnp.maximum(scale.largest, jnp.abs(batch.reward).max())
-        typical = scale.typical + (jnp.median(batch.reward) - scale.typical) / updates
-        refund: Number = prices.REFUND * prices.earning(typical, largest)
-        refund = refund if config.refund is None else config.refund
-        scale, count = RewardScale(largest, typical, updates), scale.updates
-        if config.price is not None:
-            return BatchPrices(self.fixed, refund, 1.0, None, scale)
-        x = prices.draw(prices.spread(count, len(batch.action)))
-        unit = 1 + config.largest * x
-        return BatchPrices((unit - 1) * largest, refund, unit, prices.features(x), scale)
+        return PricedState(critics, unknown_scale())
 
     def update(
         self, state: PricedState, batch: Transition, core: CoreOutputs
     ) -> tuple[PricedState, dict[str, Array]]:
-        config, scale = self.config, state.scale
-        price, refund, unit, features, new_scale = self._prices(scale, batch)
+        config = self.config
+        scale = with_rewards(state.scale, batch.reward)
+        size = known_size(scale.values, batch.reward)
+        unit = divisor(size)
+        price, x, features = self.fixed / unit, None, None  # prices in the unit of the values
+        if config.price is None:
+            x = prices.draw(prices.spread(state.scale.updates, len(batch.action)))
+            price, features = x * (config.largest * scale.decision / unit), prices.features(x)
+        refund: Number = prices.REFUND * prices.earning(scale.typical, scale.high)
+        refund = refund if config.refund is None else config.refund
         now, then = (one_hot(a, self.n_actions) for a in (batch.prev_action, batch.action))
         last = then
         if features is not None:
             now, then = (jnp.concatenate([hot, features], -1) for hot in (now, then))
         u_next = self.value(state.critics.target, batch.next_obs, then).min(0)
         # this decision's price is no part of U; the next decision's price is still to be paid
-        q_next = prices.net(u_next, jnp.asarray(price / unit)[..., None], last)
+        q_next = prices.net(u_next, jnp.asarray(price)[..., None], last)
         action_next = self.choose(q_next, core.next.log_pi, batch.action)[1]
-        if config.warmup and scale is not None:  # evaluate the core before improving on it
-            watching = scale.updates < config.warmup // config.train_interval
-            action_next = jnp.where(watching, core.next.log_pi.argmax(-1), action_next)
+        core_next = core.next.log_pi.argmax(-1)
+        if config.warmup:  # evaluate the core before improving on it
+            watching = state.scale.updates < config.warmup // config.train_interval
+            action_next = jnp.where(watching, core_next, action_next)
+        if x is not None:
+            scale = with_decisions(scale, u_next * unit, batch.action, core_next, x == 0)
         log_pi_next = losses.log_certain(action_next, self.n_actions)
         cost = batch.discount * prices.charge(price, batch.action, action_next, refund)
-        batch = batch._replace(reward=(batch.reward - cost) / unit)
-        critics, _, critic_loss = soft_evaluation(
+        batch = batch._replace(reward=batch.reward / unit - cost)
+        critics, size, critic_loss = scaled_evaluation(
             state.critics,
+            size,
             self.value,
             self.optimiser,
             batch,
@@ -220,28 +208,29 @@ class Priced:
             config.huber,
             config.at_once,
         )
-        return PricedState(critics, new_scale), {"mixed_critic_loss": critic_loss}
+        return PricedState(critics, scale._replace(values=size)), {"mixed_critic_loss": critic_loss}
 
     def acting(self, state: PricedState) -> PricedParams:
         # the targets: averages over many updates, which jitter less
-        if self.config.price is not None or state.scale is None:
-            return PricedParams(state.critics.target, None)
+        critics = times(state.critics.target, divisor(state.scale.values))
+        if self.config.price is not None:
+            return PricedParams(critics, None)
+        largest = self.config.largest * state.scale.decision
         zero = jnp.float32(0)
-        largest = self.config.largest * state.scale.largest
-        dial = DialSetting(zero, largest, zero, prices.features(zero), zero)
-        return PricedParams(state.critics.target, dial)
+        dial = DialSetting(zero, largest, zero, zero, prices.features(zero), zero)
+        return PricedParams(critics, dial)
 
     def at(self, params: PricedParams, price: Number) -> PricedParams:
-        """Set the dial to a price."""
+        """Set the dial to a price; below 0, to a margin, and at -largest to the core itself."""
         assert params.dial is not None
-        largest = params.dial.largest
+        cost, margin = prices.cost_and_margin(price, params.dial.largest)
         # before the first reward the largest price is 0; nothing beyond it was learned
-        x = np.asarray(price / max(largest, np.finfo(np.float32).tiny), np.float32)
-        x = np.minimum(x, np.float32(1))
-        relative = np.asarray(price, np.float32) / (1 + np.float32(self.config.largest) * x)
-        features, begin = prices.features(x, np), params.dial.critics_begin
+        x = cost / max(params.dial.largest, np.finfo(np.float32).tiny)
+        x = np.minimum(x, np.float32(1), dtype=np.float32)
         return params._replace(
-            dial=DialSetting(np.float32(price), largest, relative, features, begin)
+            dial=params.dial._replace(
+                price=np.float32(price), cost=cost, margin=margin, features=prices.features(x, np)
+            )
         )
 
     def _values(self, params: PricedParams, obs: Array, prev_action: Array, xp: Any) -> Array:
@@ -252,7 +241,7 @@ class Priced:
         if dial is not None:
             row_for_each = xp.zeros((len(obs), 1), np.float32)
             inputs = (last, dial.features + row_for_each)
-        price: Number = dial.relative[..., None] if dial is not None else self.fixed
+        price: Number = dial.cost[..., None] if dial is not None else self.fixed
         u = self.value(params.critics, obs, inputs, xp).min(0)
         return prices.net(u, price, last)
 
@@ -262,14 +251,19 @@ class Priced:
         """1 where repeating is worth as much as the agent's action, else 0."""
         q = self._values(params, obs, prev_action, np)
         repeat, switch = (losses.chosen(q, a, np) for a in (prev_action, action))
-        return np.asarray(repeat >= switch, np.float32)
+        margin = 0.0 if params.dial is None else params.dial.margin
+        return np.asarray(repeat >= switch + margin, np.float32)
 
     def apply(
         self, params: PricedParams, obs: Array, prev_action: Array, core: Acting, xp: Any = jnp
     ) -> Acting:
         q = self._values(params, obs, prev_action, xp)
         dial, log_core = params.dial, core.policy.log_pi
-        begin = dial.critics_begin if dial is not None else 0.0
+        begin: Number = 0.0
+        if dial is not None:
+            begin = dial.critics_begin
+            if xp is not np or np.any(dial.margin):  # saves microseconds
+                q = prices.favour(q, dial.margin, log_core, xp)
         mu, action = self.choose(q, log_core, prev_action, begin, xp)
         log_pi = losses.log_certain(action, self.n_actions, xp)
         return Acting(Categorical(log_pi), core.policy, mu, q)

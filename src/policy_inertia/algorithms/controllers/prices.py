@@ -1,6 +1,8 @@
 """The price of switching, lambda: how it is drawn, what networks see of it, how it changes Q.
 
-Prices are handled as shares of the largest one, `lambda_max`, which depends on the rewards seen.
+Prices are handled as shares of the largest one, `lambda_max`, which follows what decisions are
+worth. A price below 0 is a margin: the core's action is left only for one that is better by so
+much.
 """
 
 from __future__ import annotations
@@ -10,6 +12,9 @@ from typing import Any
 import numpy as np
 from jax import numpy as jnp
 
+from policy_inertia.algorithms import losses
+from policy_inertia.errors import InputError
+from policy_inertia.networks.perceptron import one_hot
 from policy_inertia.types import Array, Number
 
 FREE = 0.2
@@ -49,9 +54,9 @@ def features(x: Array, xp: Any = jnp) -> Array:
     )
 
 
-def earning(typical: Array, largest: Array) -> Array:
-    """How evenly steps earn reward: the typical reward over the largest |reward|, from 0 to 1."""
-    return jnp.clip(typical / jnp.maximum(largest, np.finfo(np.float32).tiny), 0, 1)
+def earning(typical: Array, high: Array) -> Array:
+    """How evenly steps earn reward: the typical reward over a high one, from 0 to 1."""
+    return jnp.clip(typical / jnp.maximum(high, np.finfo(np.float32).tiny), 0, 1)
 
 
 def charge(price: Number, prev_action: Array, action: Array, refund: Number) -> Array:
@@ -70,3 +75,36 @@ def net(u: Array, price: Number, last: Array) -> Array:
     actions is left out, such as the refund, since it changes no choice.
     """
     return u + price * last
+
+
+def refuse_price(price: Number, largest: Array) -> None:
+    """Check the price that a dial is set to.
+
+    Raises:
+        InputError: A price is below that of the core itself, infinite or no number.
+    """
+    prices, lowest = np.asarray(price), 0.0 - float(largest)  # no -0
+    valid = (prices >= lowest) & (prices <= np.finfo(np.float32).max)
+    if not valid.all():
+        raise InputError(
+            f"the price is {prices[~valid][0]}: give a number from {lowest:g} (the core itself) "
+            "over 0 (switching is free) upwards"
+        )
+
+
+def cost_and_margin(price: Number, largest: Array) -> tuple[Array, Array]:
+    """The price of leaving a_prev, and the margin that a price below 0 stands for; on the host.
+
+    A margin is what an action must be better by than the core's, in the unit of Q. At -lambda_max
+    and below no action is better by enough, so that the core acts alone.
+    """
+    price = np.asarray(price, np.float32)
+    core_alone = (price < 0) & (price <= -largest)
+    margin = np.where(core_alone, -losses.IMPOSSIBLE, np.maximum(-price, np.float32(0)))
+    return np.maximum(price, np.float32(0)), margin
+
+
+def favour(q: Array, margin: Number, log_core: Array, xp: Any = jnp) -> Array:
+    """Add the margin to the value of the core's action: another one must be better by so much."""
+    core = one_hot(log_core.argmax(-1), q.shape[-1], xp)
+    return q + xp.asarray(margin)[..., None] * core

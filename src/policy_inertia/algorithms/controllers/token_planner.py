@@ -30,12 +30,18 @@ from policy_inertia.algorithms.interface import (
     Limited,
     Traits,
 )
-from policy_inertia.algorithms.learning import Critics, adam, init_critics, soft_evaluation
+from policy_inertia.algorithms.learning import Critics, adam, init_critics
 from policy_inertia.algorithms.nested import (
     Controller,
     ControllerParts,
     NestedParams,
     nested,
+)
+from policy_inertia.algorithms.value_scale import (
+    divisor,
+    known_size,
+    scaled_evaluation,
+    times,
 )
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_outside
@@ -116,6 +122,7 @@ class LimitGateConfig(LimitConfig):
 
 class PlanningState(NamedTuple):
     critics: Critics
+    size: Array  # the unit of the critics; see `value_scale`
     updates: Array
 
 
@@ -159,7 +166,8 @@ class TokenPlanner:
         self._remembered = functools.lru_cache(REMEMBERED)(self._setting_of_one)
 
     def init(self, rng: np.random.Generator) -> PlanningState:
-        return PlanningState(init_critics(rng, self.value, self.optimiser), jnp.uint32(0))
+        critics = init_critics(rng, self.value, self.optimiser)
+        return PlanningState(critics, jnp.zeros(()), jnp.uint32(0))
 
     # --- limits and values ----------------------------------------------------------------------
 
@@ -237,25 +245,27 @@ class TokenPlanner:
             action_next = jnp.where(watching, core_next, action_next)
         seen = limit_draws.features(left, rate, burst, self.full)
         now = jnp.concatenate([one_hot(batch.prev_action, self.n_actions), seen], -1)
-        critics, _, critic_loss = soft_evaluation(
+        size = known_size(state.size, batch.reward)
+        critics, size, critic_loss = scaled_evaluation(
             state.critics,
+            size,
             self.value,
             self.optimiser,
-            batch,
+            batch._replace(reward=batch.reward / divisor(size)),
             now,
             losses.chosen(q_next, action_next),
             config.target_rate,
             config.huber,
             config.at_once,
         )
-        return PlanningState(critics, state.updates + 1), {"mixed_critic_loss": critic_loss}
+        return PlanningState(critics, size, state.updates + 1), {"mixed_critic_loss": critic_loss}
 
     # --- acting ---------------------------------------------------------------------------------
 
     def acting(self, state: PlanningState) -> PlanningParams:
         # the targets: averages over many updates, which jitter less
         setting = self._setting(jnp.full(1, self.full), TOKEN, self.full, free=1)
-        return PlanningParams(state.critics.target, setting)
+        return PlanningParams(times(state.critics.target, divisor(state.size)), setting)
 
     def within(self, params: PlanningParams, limit: Limit, tokens: np.ndarray) -> PlanningParams:
         """Set the limit, and the tokens of each row; none has more than the bucket holds."""
