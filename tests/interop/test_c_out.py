@@ -82,7 +82,7 @@ def test_price_is_a_setting(tmp_path: Path) -> None:
     policy = POLICIES["dial"](CARTPOLE)
     copy = exported(policy, tmp_path)
     repeated = []
-    for price in (0.0, 0.3, 5.0, 1e9):
+    for price in (-10.0, -0.01, 0.0, 0.3, 5.0, 1e9):
         copy.state.price = price
         copy.reset()  # keeps the price
         actions = acts_alike(policy.at(price), copy, CARTPOLE, 2)

@@ -40,7 +40,7 @@ def test_same_actions_and_memory_in_every_step_of_whole_episodes(name: str, tmp_
 def test_price_is_an_argument(tmp_path: Path) -> None:
     policy = POLICIES["dial"](CARTPOLE)
     copy = exported(policy, tmp_path)
-    for price in (0.0, 0.3, 5.0):
+    for price in (-10.0, -0.01, 0.0, 0.3, 5.0):
         dial = policy.at(price)
         for obs, starts, action, _ in episodes(dial, CARTPOLE, 2):
             if starts:

@@ -97,6 +97,8 @@ POLICIES: dict[str, Callable[[str], Policy]] = {
     "dial that is a gate": lambda env: _dial("dial-sac", env, 1, 0.1),
     "gate whose critics begin": lambda env: _dial("gate-dqn", env, -1, 0.1),
     "gate of one price": lambda env: _policy("gate-sac", env, price=0.05),
+    "dial with a margin": lambda env: _dial("dial-sac", env, 0, -0.02),
+    "gate that is its core": lambda env: _dial("gate-sac", env, -1, -10.0),
     "dial before the first reward": lambda env: _policy("dial-dqn", env),
     "planner": lambda env: _policy("limit-dqn", env).with_limit(0.2, 2),
     "planner without a limit": lambda env: _policy("limit-sac", env),

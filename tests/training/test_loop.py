@@ -72,9 +72,8 @@ def test_dial_is_looked_at_in_three_places_and_calibrated_at_the_end(tmp_path: P
     assert table == policy.calibration
     assert (table.setting_name, table.episodes) == ("price", 2)
     settings = [row.setting for row in table.rows]
-    assert settings == sorted(settings)
-    assert settings[0] == 0
-    assert any(x == pytest.approx(10) for x in settings)  # and on, until it hardly switches
+    assert -policy.largest_price in settings  # the core itself
+    assert max(settings) >= policy.largest_price  # and on, until it hardly switches
     assert table.rows[-1].oscillation_ratio <= 0.01
 
 

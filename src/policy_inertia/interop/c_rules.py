@@ -110,8 +110,17 @@ static void policy_values(const policy_state *state, $observation, float *q)
     x[$first + 2] = share;
     policy_lower_values(x, q);
     if (state->previous_action >= 0) {
-        q[state->previous_action] += price / (1.0f + $unit * share);
+        q[state->previous_action] += price;
     }
+}
+
+/* below a price of 0: by how much an action must be better than the core's */
+static float policy_margin(const policy_state *state)
+{
+    if (!(state->price < 0.0f)) {
+        return 0.0f;
+    }
+    return state->price <= -$largest ? $enough : -state->price;
 }
 """
 
@@ -168,8 +177,8 @@ _BEST = """
 /* take the best action */
 static void policy_decide(const policy_state *state, $observation,
                           float *log_pi, float *scores)
-{
-    policy_values(state, observation, scores);
+{$core
+    policy_values(state, observation, scores);$margin
     policy_certain(policy_best(scores, $choices), $choices, log_pi);
 }
 """
@@ -182,13 +191,20 @@ static void policy_decide(const policy_state *state, $observation,
     const int32_t previous = state->previous_action;
     policy_core(observation, log_pi, scores);
     int32_t action = policy_best(log_pi, $choices);
-    policy_values(state, observation, scores);
+    policy_values(state, observation, scores);$margin
     if (previous >= 0 && scores[previous] >= scores[action]) {
         action = previous;
     }$begin
     policy_certain(action, $choices, log_pi);
 }
 """
+_MARGIN = "\n    scores[action] += policy_margin(state);"
+_CORE_ACTION = """
+    int32_t action = 0;
+    if (state->price < 0.0f) { /* only a margin asks for the core's action */
+        policy_core(observation, log_pi, scores);
+        action = policy_best(log_pi, $choices);
+    }"""
 _CRITICS_BEGIN = " if (previous < 0) {\n        action = policy_best(scores, $choices);\n    }"
 
 
@@ -295,14 +311,14 @@ def _add_priced_values(task: Task, controller: ControllerDescription) -> None:
     if not controller.has_dial:
         code.add_function(_FIXED_PRICE, price=literal(numbers["fixed_price"]), **sizes)
         return
-    about = "price of a switch; setting, from 0 on"
+    about = "price of a switch; setting; below 0 a margin for the core's action"
     code.fields.append(StateField("float", "price", literal(numbers["price"]), about, lasts=True))
     # before the first reward the largest price is 0
     largest = max(numbers["largest_price"], float(np.finfo(np.float32).tiny))
     code.add_function(
         _DIAL,
         largest=literal(largest),
-        unit=literal(numbers["unit"]),
+        enough=literal(-IMPOSSIBLE),
         scale=literal(1 / math.log(101.0)),
         **sizes,
     )
@@ -327,22 +343,30 @@ def _add_plan_values(task: Task, controller: ControllerDescription) -> None:
     task.code.add_function(_PLAN, impossible=literal(IMPOSSIBLE), **sizes)
 
 
-def _add_best(task: Task) -> None:
+def _add_best(task: Task, has_dial: bool = False) -> None:
     task.code.use("best", "certain")
-    task.code.add_function(_BEST, choices=task.choices)
+    core, margin = (fill(_CORE_ACTION, choices=task.choices), _MARGIN) if has_dial else ("", "")
+    task.code.add_function(_BEST, choices=task.choices, core=core, margin=margin)
 
 
 def _add_gate(task: Task, controller: ControllerDescription) -> None:
     _add_core(task)
     task.code.use("best", "certain")
     begin = _CRITICS_BEGIN if controller.numbers.get("critics_begin") else ""
-    task.code.add_function(_GATE, choices=task.choices, begin=fill(begin, choices=task.choices))
+    task.code.add_function(
+        _GATE,
+        choices=task.choices,
+        begin=fill(begin, choices=task.choices),
+        margin=_MARGIN if controller.has_dial else "",
+    )
 
 
 def free(task: Task, controller: ControllerDescription) -> None:
     """`controllers.dial.free_choice`: the best action after the price is paid."""
     _add_priced_values(task, controller)
-    _add_best(task)
+    if controller.has_dial:
+        _add_core(task)
+    _add_best(task, controller.has_dial)
 
 
 def gate(task: Task, controller: ControllerDescription) -> None:
