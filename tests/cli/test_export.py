@@ -70,9 +70,11 @@ def test_card_of_a_foreign_zip_can_be_loaded(run: Run, tmp_path: Path, sb3_model
 
 def test_foreign_zip_is_exported(run: Run, tmp_path: Path, sb3_model: SB3Model) -> None:
     _, path = sb3_model("DQN", "CartPole-v1")
-    code, text, _ = run("export", path, "--env", "CartPole-v1", "--out", tmp_path / "c.onnx")
+    files = ["--out", tmp_path / "core.onnx", "--c", tmp_path / "core.c"]
+    code, text, _ = run("export", path, "--env", "CartPole-v1", *files)
     assert code == 0
     assert "random inputs" in text
+    assert "policy_act" in (tmp_path / "core.c").read_text()
 
 
 @pytest.mark.parametrize(

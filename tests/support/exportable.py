@@ -8,11 +8,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from policy_inertia import Policy
+from policy_inertia import Policy, load_core
 from policy_inertia.envs.scaling import Scaling
 from policy_inertia.networks.perceptron import mlp
+from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
+from policy_inertia.run_settings import settings
+from policy_inertia.training.session import Session
 from tests.support.calibrations import reaching
 from tests.support.policies import fresh
+from tests.support.rollouts import CARTPOLE
 
 STRENGTH = 20  # of the observation's weights
 
@@ -75,6 +79,13 @@ def _dial(method: str, env: str, mode: int, price: float) -> Policy:
     return reaching(_policy(method, env), 10.0).modes()[mode].at(price)
 
 
+def _frozen(method: str, env: str) -> Policy:
+    """A controller around a core that others trained, whose values are followed by a softmax."""
+    core = load_core(_policy("dqn", env), env, temperature=0.3)
+    config = settings(method, CARTPOLE, core=core_identity(core).__dict__)
+    return lively(Session(config, env, SpacesWithCore.of_core(core)).policy(), env)
+
+
 def _scaled(policy: Policy, env: str) -> Policy:
     """The same policy behind a scale of observations."""
     n = _observations(env).shape[1]
@@ -103,6 +114,8 @@ POLICIES: dict[str, Callable[[str], Policy]] = {
     "planner": lambda env: _policy("limit-dqn", env).with_limit(0.2, 2),
     "planner without a limit": lambda env: _policy("limit-sac", env),
     "planner that is a gate": lambda env: _policy("limit-gate-dqn", env).with_limit(0.3, 1.5, True),
+    "gate around a frozen core": lambda env: reaching(_frozen("smooth", env), 10.0).at(0.1),
+    "mixture around a frozen core": lambda env: _frozen("smooth-mu", env),
     "scaled observations": lambda env: _scaled(_dial("dial-sac", env, 1, 0.1), env),
     "held values": lambda env: _policy("dqn-repeat", env, 1),
     "held logits": lambda env: _policy("sac-repeat", env, 1),
