@@ -46,7 +46,10 @@ def test_values_stay_what_they_were_when_their_unit_changes(size: float) -> None
         )
     assert (unit > 1.5 * size) if size else (unit == 0)
     for old, new in ((before.online, critics.online), (before.target, critics.target)):
-        values, same = network(old, batch.obs) * divisor(size), network(new, batch.obs) * unit
+        values, same = (
+            network(old, batch.obs) * divisor(jnp.float32(size)),
+            network(new, batch.obs) * unit,
+        )
         if size:
             np.testing.assert_allclose(values, same, rtol=1e-4)
         else:  # nothing has a size yet

@@ -85,11 +85,11 @@ def test_gate_by_hand() -> None:
 
 def test_price_below_zero_is_a_margin_and_the_lowest_is_the_core_itself() -> None:
     price = np.array([-2.0, -1.5, -0.0, 0.0, 3.0], np.float32)
-    cost, margin = prices.cost_and_margin(price, np.float32(2.0))
+    cost, margin = prices.cost_and_margin(price, np.array(2.0, np.float32))
     np.testing.assert_array_equal(cost, [0, 0, 0, 0, 3])
     np.testing.assert_array_equal(margin[1:], [1.5, 0, 0, 0])
     assert margin[0] == -losses.IMPOSSIBLE
-    assert (cost.dtype, margin.dtype) == (np.float32, np.float32)
+    assert cost.dtype == margin.dtype == np.dtype(np.float32)
 
 
 def test_margin_is_what_another_action_must_be_better_by_than_the_core() -> None:
