@@ -2,11 +2,13 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from policy_inertia import Limit, Policy, evaluate
+from policy_inertia import Limit, Policy, evaluate, load_core
 from tests.cli.conftest import Run
 from tests.support.sb3_models import SB3Model
+from tests.support.sb3_zips import data_of, with_data
 
 
 def test_filter_is_recommended_without_training(run: Run, finished: Path, tmp_path: Path) -> None:
@@ -17,6 +19,29 @@ def test_filter_is_recommended_without_training(run: Run, finished: Path, tmp_pa
     assert code == 0
     assert "Recommended: " in text
     assert (out / "policy.safetensors").exists()
+
+
+def test_statistics_are_given_by_a_flag_and_missed_with_a_warning(
+    run: Run, sb3_model: SB3Model, tmp_path: Path
+) -> None:
+    _, path = sb3_model("PPO", "CartPole-v1")
+    zipped = tmp_path / "jittery.zip"
+    with_data(path, zipped, data_of(path) | {"_last_original_obs": 0})  # as in a VecNormalize
+    np.savez(tmp_path / "s.npz", mean=np.ones(4), var=np.full(4, 4.0))
+    words = ("smooth", zipped, "CartPole-v1", "--hysteresis-only", "--episodes", 2)
+    few = ("--budget", 1, "--set", "calibration_episodes=2")
+    code, _, text = run(*words, *few, "--out", tmp_path / "bare")
+    assert code == 0
+    assert "was trained inside a VecNormalize" in text
+    assert "add --normalise FILE" in text
+    code, _, text = run(
+        *words, *few, "--out", tmp_path / "scaled", "--normalise", tmp_path / "s.npz"
+    )
+    assert (code, text) == (0, "")
+    obs = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    scaled = Policy.load(tmp_path / "scaled").core_probabilities(obs)
+    core = load_core(path, "CartPole-v1", normalise=(np.ones(4), np.full(4, 4.0)))
+    np.testing.assert_allclose(scaled, core.probabilities(obs), atol=1e-5)
 
 
 def test_zip_is_made_smooth_and_other_commands_take_the_result(

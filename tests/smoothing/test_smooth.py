@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import jax
 import numpy as np
 import pytest
@@ -46,6 +47,15 @@ FEW: dict[str, Any] = {"episodes": 40, "calibration_episodes": 20}
 
 def refuse_training(*_: Any, **__: Any) -> None:
     raise AssertionError("nothing is to be trained")
+
+
+def test_env_object_is_copied_with_its_arguments() -> None:
+    env = gym.make("CartPole-v1", max_episode_steps=15)
+    result = smooth(fresh("dqn"), env, 1.0, hysteresis_only=True, **FEW)
+    assert (result.policy.task, result.policy.env_kwargs) == (
+        "CartPole-v1",
+        {"max_episode_steps": 15},
+    )
 
 
 def test_core_that_meets_the_budget_is_recommended_at_once(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from tyro.conf import DisallowNone, Positional, arg
 
@@ -13,11 +13,16 @@ from policy_inertia.cli.flags import (
     Assignments,
     Burst,
     EnvKwargs,
+    Normalise,
+    Output,
+    OutputName,
     Rate,
     RunOptions,
     Seed,
+    Temperature,
     assignments,
     default_is,
+    foreign_options,
     limit,
 )
 from policy_inertia.cli.smooth_progress import smoothing_progress
@@ -66,15 +71,10 @@ class Smooth(Command):
     """Number of held-out episodes on which the candidates are compared."""
     seed: Seed = 0
     env_kwargs: EnvKwargs = ()
-    output: Annotated[
-        DisallowNone[Literal["action", "logits", "probabilities", "q"] | None],
-        default_is("inferred"),
-    ] = None
-    """What an ONNX file returns."""
-    output_name: Annotated[DisallowNone[str | None], default_is("inferred")] = None
-    """Name of the output of an ONNX file to read."""
-    temperature: Annotated[DisallowNone[float | None], default_is("as the policy does")] = None
-    """Sample from softmax(Q / T), or sharpen probabilities; 0 is greedy."""
+    normalise: Normalise = None
+    output: Output = None
+    output_name: OutputName = None
+    temperature: Temperature = None
     trust: bool = False
     """Run the pickled code in an SB3 zip, and any ONNX file. For your own files only."""
     set: Assignments = ()
@@ -110,12 +110,9 @@ class Smooth(Command):
                 progress=stages.train,
                 watch=stages.watch,
                 warn=warn,
-                core_options={
-                    "output": self.output,
-                    "output_name": self.output_name,
-                    "temperature": self.temperature,
-                    "trust": self.trust,
-                },
+                core_options=foreign_options(
+                    self.normalise, self.output, self.output_name, self.temperature, self.trust
+                ),
                 **changes,
             )
         say(str(result))

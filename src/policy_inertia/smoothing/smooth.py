@@ -20,15 +20,14 @@ from typing import Any, NamedTuple
 import policy_inertia.interop  # noqa: F401 - registers the loaders of `load_core`
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.calibration.measurements import opened
-from policy_inertia.envs.making import EnvLike, name_of
+from policy_inertia.envs.making import EnvLike, copyable, name_of
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.calibration_table import check_budget
+from policy_inertia.policies.core_policy import core_policy
 from policy_inertia.policies.cores import Core, load_core
 from policy_inertia.policies.policy import Policy
-from policy_inertia.policies.policy_file import CORE
 from policy_inertia.policies.probing import read_spaces
-from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
-from policy_inertia.run_settings import RunConfig
+from policy_inertia.policies.spaces_with_core import core_identity
 from policy_inertia.smoothing.controller import (
     Training,
     controller_settings,
@@ -71,7 +70,8 @@ def smooth(
 
     Args:
         core: The policy to make smooth: anything that `load_core` takes.
-        env: A Gymnasium id, or a function that makes the env.
+        env: A Gymnasium id, a function that makes the env, or an env, of which copies are made by
+            its spec.
         budget: Largest share of steps at which the policy may switch its action; by default half
             of what the core does.
         steps: Env steps of training.
@@ -90,19 +90,21 @@ def smooth(
         progress: Called after each evaluation in training.
         watch: Called as the other stages go on.
         warn: Called with each warning.
-        core_options: Options of `load_core`: `output`, `temperature`, `trust`, ...
+        core_options: Options of `load_core`: `output`, `normalise`, `temperature`, `trust`, ...
         **changes: Further settings of the run, as `train` takes them.
 
     Raises:
         InputError: An argument is wrong, or the core does not fit the env.
     """
+    env, env_kwargs = copyable(env, changes.get("env_kwargs"))
+    changes |= {"env_kwargs": env_kwargs} if env_kwargs else {}
     _check_arguments(env, budget, limit, loss, warmup, episodes)
     if train and hysteresis_only:
         raise InputError("train and hysteresis_only contradict each other: give one of them")
     config = controller_settings(env, steps, mu, limit, warmup, seed, changes)
-    options = {"env_kwargs": config.env_kwargs, **(core_options or {})}
+    options = {"env_kwargs": config.env_kwargs, "warn": warn, **(core_options or {})}
     core = _check_core(load_core(core, env, **options), env, config.env_kwargs)
-    bare = _bare_policy(core, config)
+    bare = core_policy(core, config.env, config.test_kwargs)
     if train:
         refuse_large(bare.spaces.spec.obs_dim, config.buffer_size)
     with contextlib.ExitStack() as stack:
@@ -242,18 +244,6 @@ def _check_core(core: Core, env: EnvLike, env_kwargs: dict[str, Any]) -> Core:
             "it was trained on"
         )
     return core
-
-
-def _bare_policy(core: Core, config: RunConfig) -> Policy:
-    """The core alone, as a policy."""
-    return Policy(
-        f"smooth{CORE}",
-        core_identity(core),
-        SpacesWithCore.of_core(core),
-        (),
-        task=config.env,
-        env_kwargs=config.test_kwargs,
-    )
 
 
 def _peak_memory() -> float:
