@@ -38,11 +38,18 @@ def test_python_of_the_interop_page_runs_from_top_to_bottom(tmp_path: Path) -> N
 
 def test_python_of_the_tutorial_makes_a_policy_smooth(tmp_path: Path) -> None:
     text = run("tutorial.md", tmp_path)
-    before = re.search(r"switches at (\d+)% of steps", text)
-    after = re.findall(r"Recommended: .* It switches at ([\d.]+) of the steps", text)
+    before = re.search(r"return (\d+), switches at (\d+)% of steps", text)
+    filtered = re.search(r"^hysteresis  threshold \S+ .*?\]  ([\d.]+) \[", text, re.M)
+    after = re.findall(
+        r"^Recommended: (\w+)\. It switches at ([\d.]+) .* returns (\d+)", text, re.M
+    )
     assert before
-    assert len(after) == 2  # one with the filter only, one with a controller
-    assert all(float(share) <= 0.22 < int(before[1]) / 100 for share in after)
+    assert filtered
+    assert float(filtered[1]) <= 0.2 < int(before[2]) / 100
+    (_, _, _), (name, share, return_) = after  # of the filter alone, and with a controller
+    assert name == "controller"
+    assert float(share) <= 0.2
+    assert int(return_) > 2 * int(before[1])
     assert "random inputs within" in text
     assert (tmp_path / "smooth" / "policy.safetensors").exists()
 

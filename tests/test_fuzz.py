@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from policy_inertia import Policy
+from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.metrics.measures import MEASURES, Figures
 from policy_inertia.networks import layers as network
@@ -26,6 +27,7 @@ from policy_inertia.policies.cores import Core
 from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identity
 from policy_inertia.run_settings import RunConfig, settings
 from policy_inertia.schema import read_as
+from policy_inertia.smoothing.smooth_folder import SmoothFolder
 from policy_inertia.study.analysis.at_budget import budget_records, read_records, write_records
 from policy_inertia.study.analysis.plug_in_records import estimate_policies, read_plug_in
 from policy_inertia.study.analysis.summary import tabulate, to_csv
@@ -236,6 +238,21 @@ def test_damaged_records_of_the_plug_in_are_refused_in_one_sentence(
         lambda _: estimate_policies(read_plug_in(tmp_path, [0])),
         cases,
         tree,
+    )
+
+
+@CASES
+def test_damaged_folders_of_smooth_are_refused_in_one_sentence(cases: int, tmp_path: Path) -> None:
+    core = FrozenConfig("jittery.zip", "0123456789abcdef")
+    SmoothFolder(tmp_path / "smooth", core, resume=False).close()
+    path = tmp_path / "smooth" / "core.json"
+    data = path.read_bytes()
+    check_file(
+        path,
+        data,
+        lambda _: SmoothFolder(tmp_path / "smooth", core, resume=True).close(),
+        cases,
+        json.loads(data),
     )
 
 

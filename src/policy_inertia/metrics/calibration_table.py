@@ -127,7 +127,9 @@ class Calibration:
 
 def _rounded_up(ratio: float) -> str:
     """A ratio with three decimals, or more if it is small; never below the ratio itself."""
-    decimals = 3 if ratio <= 0 else max(3, 1 - math.floor(math.log10(ratio)))
+    if not 0 < ratio <= 1:
+        return f"{ratio:.3f}"
+    decimals = min(max(3, 1 - math.floor(math.log10(ratio))), 12)
     return f"{math.ceil(round(ratio * 10**decimals, 6)) / 10**decimals:.{decimals}f}"
 
 

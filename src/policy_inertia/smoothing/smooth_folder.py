@@ -49,16 +49,23 @@ class SmoothFolder:
                 "another --out"
             )
         self._lock = claim(path, ABOUT, "smoothed policy")
-        remove_temporary_files(path)
-        description = CoreDescription(core.name, core.digest)
-        if not about.exists():
-            write_json(about, {"format": FORMAT, **asdict(description)})
-        old = read_json(about, CoreDescription, "the description of a smoothed policy")
-        if old != description:
+        try:
+            remove_temporary_files(path)
+            self._describe(about, CoreDescription(core.name, core.digest))
+        except BaseException:
             self.close()
+            raise
+
+    def _describe(self, about: Path, core: CoreDescription) -> None:
+        """Write which core the folder is about, or check that it is the same one."""
+        if not about.exists():
+            write_json(about, {"format": FORMAT, **asdict(core)})
+        old = read_json(about, CoreDescription, "the description of a smoothed policy")
+        if old != core:
             raise InputError(
-                f"{path} was started around {old.core} and the core is now {core.name}, which acts "
-                "differently or has another name: resume with its own core, or choose another --out"
+                f"{self.path} was started around {old.core} and the core is now {core.core}, which "
+                "acts differently or has another name: resume with its own core, or choose another "
+                "--out"
             )
 
     @property
