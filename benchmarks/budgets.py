@@ -11,6 +11,7 @@ by the mean, or by the upper bound, as `Policy.with_budget` does.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,8 @@ METHODS = ("dqn", "sac")
 class Options:
     """How often are budgets kept?"""
 
+    tasks: tuple[str, ...] = tuple(TASKS)
+    """The tasks."""
     steps: int = 10_000
     """Steps of training."""
     pool: int = 500
@@ -98,22 +101,21 @@ def outcomes_of(table: Calibration, values: np.ndarray, options: Options) -> dic
 def main(options: Options) -> None:
     totals: dict[str, list[bool]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for task, kwargs in TASKS.items():
-            for method in METHODS:
-                out = Path(folder) / f"{method}-{task.replace('/', '-')}"
-                brief: dict[str, Any] = {
-                    "steps": options.steps,
-                    "eval_every": options.steps,
-                    "eval_episodes": 2,
-                }
-                policy = pi.train(method, task, out, env_kwargs=kwargs, final_episodes=2, **brief)
-                table, values = ratios(policy, task, options)
-                outcomes = outcomes_of(table, values, options)
-                low, high = values[-1].mean(), values[0].mean()
-                print(f"{method} on {task}: {high:.2f} to {low:.2f} at {len(values)} thresholds")
-                for name, each in outcomes.items():
-                    totals.setdefault(name, []).extend(each)
-                    print(f"  {name}: {np.mean(each):.1%} of {len(each)}", flush=True)
+        for task, method in itertools.product(options.tasks, METHODS):
+            out = Path(folder) / f"{method}-{task.replace('/', '-')}"
+            brief: dict[str, Any] = {
+                "steps": options.steps,
+                "eval_every": options.steps,
+                "eval_episodes": 2,
+            }
+            policy = pi.train(method, task, out, env_kwargs=TASKS[task], final_episodes=2, **brief)
+            table, values = ratios(policy, task, options)
+            outcomes = outcomes_of(table, values, options)
+            low, high = values[-1].mean(), values[0].mean()
+            print(f"{method} on {task}: {high:.2f} to {low:.2f} at {len(values)} thresholds")
+            for name, each in outcomes.items():
+                totals.setdefault(name, []).extend(each)
+                print(f"  {name}: {np.mean(each):.1%} of {len(each)}", flush=True)
     for name, each in totals.items():
         print(f"{name}: {np.mean(each):.1%} of {len(each)}")
 
