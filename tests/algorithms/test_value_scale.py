@@ -18,6 +18,7 @@ from policy_inertia.networks.perceptron import Network
 from policy_inertia.run_settings import settings
 from policy_inertia.training.session import Session
 from tests.algorithms.test_nested import SPEC, minibatch
+from tests.support import lights
 
 
 def test_size_begins_with_the_first_reward_and_follows_the_targets() -> None:
@@ -96,3 +97,19 @@ def test_rewards_times_a_power_of_two_change_no_action(method: str) -> None:
     if policy.largest_price is not None:
         assert policy.largest_price > 0
         assert paid_policy.largest_price == 128 * policy.largest_price
+
+
+def largest_price(**rewards: float) -> float:
+    config = settings("gate-dqn", "x", envs=16, learning_starts=200, hidden=(8,))
+    session = Session(config, lambda: lights.EndingLights(**rewards))
+    while session.step < 4_000:
+        session.advance()
+    session.envs.close()
+    largest = session.policy().largest_price
+    assert largest is not None
+    return largest
+
+
+def test_toss_of_100_at_the_end_of_episodes_does_not_set_the_prices() -> None:
+    """With the largest reward as their unit it made them a hundred times as large."""
+    assert largest_price(coin=100.0) < 10 * largest_price()

@@ -39,7 +39,7 @@ class Lights(gym.Env):
 
 
 OBS = np.eye(N_STATES, dtype=np.float32)
-ENDS = 0.002
+ENDS = 0.02
 
 
 class EndingLights(gym.Env):
