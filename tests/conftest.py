@@ -1,6 +1,7 @@
 """Tests compile the same few programs again and again: keep them for the session."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,13 @@ from policy_inertia.machine import use_one_thread  # noqa: E402
 use_one_thread()
 
 from tests.support.sb3_models import make_model, sb3_model  # noqa: E402, F401
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c() -> None:
+    """Take Ctrl-C, which a shell that starts the tests in the background makes them ignore."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -62,13 +62,16 @@ def test_flag_of_another_method_is_refused(method: str, flag: str, run: Run) -> 
     assert "Unrecognized options" in text
 
 
-def setting_flags(config: Any, prefix: str = "") -> Iterator[str]:
-    """The flag of every setting, with the settings of a core behind `core.`."""
+def setting_flags(config: Any, prefix: str = "", only: Any = None) -> Iterator[str]:
+    """The flag of every setting, with the settings of a core behind `core.`.
+
+    With `only`, those of the settings that have exactly this value.
+    """
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if dataclasses.is_dataclass(value):
-            yield from setting_flags(value, f"{prefix}{field.name}.")
-        else:
+            yield from setting_flags(value, f"{prefix}{field.name}.", only)
+        elif only is None or value is only:
             yield prefix + field.name.replace("_", "-")
 
 
@@ -77,7 +80,9 @@ def test_help_offers_the_settings_of_the_run_and_of_the_method_only(method: str,
     offered = set(re.findall(r"^│ (?:-h, )?--([\w.-]+)", run("train", method, "--help").out, re.M))
     own = {field.name for field in dataclasses.fields(RunOptions)}
     of_run = {field.name for field in dataclasses.fields(RunConfig)} - {"method", "env", "config"}
-    expected = {"help", *setting_flags(METHODS[method].config)}
+    switched_on = set(setting_flags(METHODS[method].config, only=True))
+    expected = {"help", *setting_flags(METHODS[method].config)} - switched_on
+    expected |= {re.sub(r"([\w-]+)$", r"no-\1", name) for name in switched_on}
     expected |= {name.replace("_", "-") for name in own | of_run}
     assert offered == expected
 

@@ -459,7 +459,7 @@ def test_a_folder_that_cannot_be_written_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot write"):
+    with pytest.raises(InputError, match="file is a file: give a folder"):
         FrameReplay(10, (3, 5, 4), ACTIONS, tmp_path / "file" / "folder")
 
     def full(*args):

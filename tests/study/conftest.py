@@ -8,7 +8,7 @@ from policy_inertia.study.results import Results
 from policy_inertia.study.run.scheduler import run_study
 from policy_inertia.study.run.workers import Workers
 from tests.support.synthetic_results import trained
-from tests.support.tiny_studies import tiny
+from tests.support.tiny_studies import COMMAND, tiny
 
 
 @pytest.fixture(scope="session")
@@ -22,4 +22,4 @@ def two_methods(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results]:
     """The study `tiny`, run in one process without a disturbance: its folder and its results."""
     out = tmp_path_factory.mktemp("study") / "s"
-    return out, run_study(tiny(), out, Workers(1), command="policy-inertia study tiny.toml")
+    return out, run_study(tiny(), out, Workers(1), command=COMMAND)

@@ -18,7 +18,7 @@ from policy_inertia.study.run.job import Outcome
 from policy_inertia.study.run.scheduler import run_study
 from policy_inertia.study.run_records import Records, read_record, restore, write_record
 from policy_inertia.study.toml import study_from_dict
-from tests.support.tiny_studies import TINY, quick, tiny
+from tests.support.tiny_studies import COMMAND, TINY, quick, tiny
 
 
 class NoPool:
@@ -43,7 +43,7 @@ def recorded(
 ) -> Records:
     """The records of the study `tiny`."""
     records = Records(tmp_path_factory.mktemp("records"), writable=True)
-    run_study(tiny(), undisturbed[0], NoPool(), records=records)
+    run_study(tiny(), undisturbed[0], NoPool(), command=COMMAND, records=records)
     return records
 
 

@@ -12,6 +12,8 @@ from policy_inertia.study.plan import Study
 from policy_inertia.study.toml import study_from_dict
 from tests.support.runs import contents
 
+COMMAND = "policy-inertia study tiny.toml"
+
 TINY: dict[str, Any] = {
     "name": "tiny",
     "seeds": 2,
