@@ -46,8 +46,11 @@ def _read_seed(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise InputError(f"there is no {path}: run this seed of the plug-in study first")
     record = parse_object(read_file(path, LARGEST_JSON), path, "a record of the plug-in study")
-    for figures in read_as(dict[str, dict[str, Any]], record.get("policies"), path).values():
+    policies = read_as(dict[str, dict[str, Any]], record.get("policies"), path)
+    for figures in policies.values():
         refuse_incomplete(figures, f"a policy in {path}", REPORTED)
+    if CORE not in policies:
+        raise InputError(f"{path} has no figures of the core: run this seed of the study again")
     return record
 
 
