@@ -18,7 +18,12 @@ from policy_inertia.study.plan import Experiment, Line, Study, Task
 BUDGETS = (0.05, 0.1, 0.15, 0.2)
 LEARNER: dict[str, Any] = {"hidden": (64, 64), "train_interval": 1, "huber": 5.0}
 """The learner of all lines: of the critics of a controller, and of a DQN alone."""
-EXPLORATION = {"epsilon_decay": 1e-4, "epsilon_final": 0.05, "target_period": 500}
+DQN: dict[str, Any] = {
+    "epsilon_decay": 1e-4,
+    "epsilon_final": 0.05,
+    "target_period": 500,
+    "scaled": True,  # as the critics of the controllers are
+}
 INTERSECTION = replace(  # its vehicles take as long to simulate as those of Lane Change
     HIGHWAY["Intersection"], settings={"final_episodes": 100, "calibration_episodes": 25}
 )
@@ -26,15 +31,15 @@ CARTPOLE = Task(
     "CartPole", "CartPole-v1", {"gamma": 0.98, "steps": 200_000, "calibration_episodes": 25}
 )
 GATED = (SIMPLE, CARTPOLE)  # where the gate is a rival too
-# Chosen with single runs of seeds 1 and 2: on CartPole, critics that learn as fast as on Highway
-# forget how to balance.
+# Chosen with single runs of seed 1, when critics had no scale of their own: on CartPole, critics
+# that learn as fast as on Highway forgot how to balance.
 LEARNING_RATES = {"CartPole": 3e-4}
 TARGET_RATES = {"CartPole": 0.005}
 
 
 def _lines(task: Task) -> tuple[Line, ...]:
     learner = {**LEARNER, "learning_rate": LEARNING_RATES.get(task.name, 1e-3)}
-    core = {**learner, **EXPLORATION}
+    core = {**learner, **DQN}
     nested = {**learner, "target_rate": TARGET_RATES.get(task.name, 0.01), "core": core}
     lines = (
         Line("DQN", "dqn", task, core),
@@ -61,7 +66,8 @@ STUDY = Study(
         )
         for task in (LANE_CHANGE, HIGHWAY["Merge"], INTERSECTION, SIMPLE, CARTPOLE)
     ),
-    seeds=(100, 101, 102, 103, 104),  # the method was designed with runs of seeds below 100
+    # seed 100 was looked at when hysteresis came into the limits, so it is not reported
+    seeds=(105, 106, 107, 108, 109),
     settings={
         "steps": 400_000,
         "envs": 16,
