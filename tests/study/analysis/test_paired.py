@@ -51,6 +51,6 @@ def test_a_difference_that_only_its_own_interval_resolves_is_not_bold() -> None:
     assert "| partly | +0.50 |" in bold
 
 
-def test_an_unknown_policy_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(InputError, match="no policy 'our': did you mean 'ours'"):
+def test_an_unknown_policy_is_refused_with_the_names_that_there_are() -> None:
+    with pytest.raises(InputError, match="no policy 'our': they have ours, clear, unclear"):
         paired_differences(ROWS, "our", "return")

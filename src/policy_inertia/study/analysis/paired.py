@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from policy_inertia.errors import InputError, nearest
+from policy_inertia.errors import InputError
 from policy_inertia.study.analysis.at_budget import Actions, AtBudget, difference
 from policy_inertia.study.analysis.statistics import Estimate, holm
 
@@ -49,7 +49,7 @@ def paired_differences(
     here = [row for row in rows if row.actions == actions]
     names = list(dict.fromkeys(row.name for row in here))
     if ours not in names:
-        raise InputError(f"these records have no policy '{ours}'{nearest(ours, names)}")
+        raise InputError(f"these records have no policy '{ours}': they have {', '.join(names)}")
     own = {(row.task, row.budget): row for row in here if row.name == ours}
     cells = []
     for row in here:
