@@ -63,5 +63,7 @@ def test_select_takes_whole_actions_of_any_shape() -> None:
 def test_space_survives_json_and_other_kinds_are_refused() -> None:
     actions = kinds.from_gym(gym.spaces.Discrete(4, start=2), "an env")
     assert actions == Discrete(4, first=2) == kinds.from_dict(actions.to_dict())
-    with pytest.raises(InputError, match=r"an env has the action space Box.*needs Discrete"):
-        kinds.from_gym(gym.spaces.Box(0, 1, (2,)), "an env")
+    with pytest.raises(
+        InputError, match=r"an env has the action space Multi.*needs Discrete or Box"
+    ):
+        kinds.from_gym(gym.spaces.MultiDiscrete([2, 2]), "an env")

@@ -10,6 +10,7 @@ from policy_inertia.actions import kinds
 from policy_inertia.envs.vector import Envs
 from policy_inertia.evaluation.evaluate import sampled_and_greedy
 from tests.support import probes
+from tests.support.chase import LENGTH, Chase, Constant, Follower
 from tests.support.pair_actions import PairEnv, Pairs
 from tests.support.policies import fresh, with_mu
 from tests.support.recording_env import Loud
@@ -86,6 +87,17 @@ def test_action_may_be_more_than_one_number(monkeypatch: pytest.MonkeyPatch) -> 
     (episode, _) = evaluate(Counting(), PairEnv, 2).episodes
     assert episode.actions.tolist() == [[0, 0], [1, 0], [2, 0], [2, 0], [2, 0], [2, 0]]
     assert (episode.switches, episode.return_) == (2, 9.0)
+
+
+def test_action_may_be_continuous() -> None:
+    (episode, _) = evaluate(Follower(), Chase, 2).episodes
+    assert episode.actions.shape == (LENGTH, 2)
+    assert abs(episode.actions).max() <= 1
+    assert episode.switches > LENGTH / 2
+    with pytest.raises(InputError, match="the policy gave nan as number 0 of an action"):
+        evaluate(Constant(np.full((2, 2), np.nan)), Chase, 2)
+    with pytest.raises(InputError, match="gave 3 as number 0 of an action, and its bounds are -2"):
+        evaluate(Constant(np.full((2, 2), 3.0)), Chase, 2)
 
 
 def test_same_seed_same_episodes_and_another_seed_others() -> None:

@@ -13,6 +13,7 @@ from policy_inertia.envs import highway  # noqa: F401 - registers its tasks
 from policy_inertia.evaluation.recording import WIDTH, action_names, record
 from policy_inertia.seeds import Stream, stream_seed
 from tests.evaluation.test_evaluate import Alternating, Counting
+from tests.support.chase import Chase, Follower
 from tests.support.pair_actions import PairEnv, Pairs
 from tests.support.policies import fresh
 from tests.support.probes import Both, Seen
@@ -94,6 +95,12 @@ def test_recorded_action_may_be_more_than_one_number(monkeypatch: pytest.MonkeyP
     (recording,) = record(Counting(), PairEnv, frames=False)
     assert [s.action for s in recording.steps[:3]] == [[0, 0], [1, 0], [2, 0]]
     assert (recording.switches, recording.return_, recording.actions) == (2, 9.0, ())
+
+
+def test_recorded_action_may_be_continuous() -> None:
+    (recording,) = record(Follower(), Chase, frames=False, steps=3)
+    assert [len(step.action) for step in recording.steps] == [2, 2, 2]
+    assert (recording.switches, recording.actions) == (2, ())
 
 
 def test_wide_frames_are_scaled_down(policy: Policy) -> None:

@@ -18,6 +18,7 @@ class Pairs:
     n: int
 
     kind: ClassVar[str] = "pairs"
+    finite: ClassVar[bool] = True
     shape: ClassVar[tuple[int, ...]] = (2,)
     dtype: ClassVar[np.dtype] = np.dtype(np.int32)
 
@@ -43,6 +44,9 @@ class Pairs:
     def equal(self, a: Any, b: Any) -> Any:
         return (a == b).all(-1)
 
+    def close(self, a: Any, b: Any) -> Any:
+        return self.equal(a, b)
+
     def distance(self, a: Any, b: Any) -> Any:
         return (a != b).mean(-1)
 
@@ -62,6 +66,9 @@ class Pairs:
 
     def from_env(self, actions: Any) -> np.ndarray:
         return np.asarray(actions)
+
+    def read(self, values: np.ndarray, n: int, name: str) -> np.ndarray:
+        return values.reshape(n, 2)
 
     def to_vector_env(self, actions: np.ndarray) -> Any:
         return actions

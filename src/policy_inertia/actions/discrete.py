@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from policy_inertia.actions.bucket import TOKEN
+from policy_inertia.actions.space import refuse_not_finite
 from policy_inertia.errors import InputError
 from policy_inertia.types import Array
 
@@ -33,6 +34,7 @@ class Discrete:
     first: int = 0
 
     kind: ClassVar[str] = "discrete"
+    finite: ClassVar[bool] = True
     shape: ClassVar[tuple[int, ...]] = ()
     dtype: ClassVar[np.dtype] = np.dtype(np.int32)
 
@@ -60,7 +62,7 @@ class Discrete:
         Returns:
             None if the values are no finite list of actions.
         """
-        if values.dtype.kind != "U" and not whole_numbers(values).all():
+        if values.ndim > 1 or (values.dtype.kind != "U" and not whole_numbers(values).all()):
             return None
         different, actions = _numbered(values)
         return cls(len(different)), actions.astype(cls.dtype), tuple(map(str, different.tolist()))
@@ -81,6 +83,9 @@ class Discrete:
     def equal(self, a: Array, b: Array) -> Array:
         return a == b
 
+    def close(self, a: Array, b: Array) -> Array:
+        return self.equal(a, b)
+
     def distance(self, a: Array, b: Array) -> Array:
         return (a != b).astype(np.float32)
 
@@ -100,6 +105,25 @@ class Discrete:
 
     def from_env(self, actions: Any) -> np.ndarray:
         return np.asarray(actions) - self.first
+
+    def read(self, values: np.ndarray, n: int, name: str) -> np.ndarray:
+        if values.size != n:
+            raise InputError(
+                f"{name} gave actions of shape {values.shape} for {n} observations: expected ({n},)"
+            )
+        refuse_not_finite(values, name)
+        first, last = self.first, self.first + self.n - 1
+        if (values < first).any() or (values > last).any():
+            raise InputError(
+                f"{name} gave an action from {values.min()} to {values.max()}: this env has "
+                f"{first} to {last}, so the action spaces differ"
+            )
+        actions = values.reshape(n).astype(np.int64)
+        if (actions != values.reshape(n)).any():
+            raise InputError(
+                f"{name} gave actions that are no whole numbers: expected {first} to {last}"
+            )
+        return self.from_env(actions)
 
     def to_vector_env(self, actions: np.ndarray) -> list[int]:
         return (actions + self.first).tolist()  # envs check Python's integers faster

@@ -7,12 +7,13 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.actions.box import Box
 from policy_inertia.actions.discrete import Discrete, whole_numbers
 from policy_inertia.actions.space import ActionSpace
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.schema import read_as
 
-KINDS: tuple[type[Discrete], ...] = (Discrete,)
+KINDS: tuple[type[Any], ...] = (Discrete, Box)
 
 
 def from_gym(space: gym.Space[Any], env: str) -> ActionSpace:
@@ -22,12 +23,15 @@ def from_gym(space: gym.Space[Any], env: str) -> ActionSpace:
         InputError: The space is of a kind that is not supported.
     """
     for kind in KINDS:
-        actions = kind.from_gym(space)
+        try:
+            actions = kind.from_gym(space)
+        except InputError as error:
+            raise InputError(f"{env} has the action space {space}: {error}") from error
         if actions is not None:
             return actions
     raise InputError(
-        f"{env} has the action space {space}: policy inertia needs Discrete actions, so wrap the "
-        "env to offer a finite list of actions"
+        f"{env} has the action space {space}: policy inertia needs Discrete or Box actions, so "
+        "wrap the env to offer one of them"
     )
 
 

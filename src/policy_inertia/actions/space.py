@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from policy_inertia.errors import InputError
 from policy_inertia.types import Array
 
 
@@ -25,8 +26,12 @@ class ActionSpace(Protocol):
         """Shape of one action; `()` for a single number."""
 
     @property
+    def finite(self) -> bool:
+        """Whether the actions are a finite list. Only such actions can be learned today."""
+
+    @property
     def dtype(self) -> np.dtype:
-        """Type of an action's numbers, four bytes wide."""
+        """Type in which an action's numbers are stored, four bytes wide."""
 
     @property
     def width(self) -> int:
@@ -43,6 +48,10 @@ class ActionSpace(Protocol):
 
     def equal(self, a: Array, b: Array) -> Array:
         """Which actions are the same: `(n,)` booleans. A null action equals only itself."""
+
+    def close(self, a: Array, b: Array) -> Array:
+        """Which actions count as the same where switches are counted: the equal ones, and
+        continuous ones within a tolerance."""
 
     def distance(self, a: Array, b: Array) -> Array:
         """How far apart two actions are, from 0 (the same) to 1: `(n,)` floats."""
@@ -62,6 +71,13 @@ class ActionSpace(Protocol):
 
     def from_env(self, actions: Any) -> np.ndarray:
         """The inverse of `to_env`."""
+
+    def read(self, values: np.ndarray, n: int, name: str) -> np.ndarray:
+        """`from_env` of what somebody's policy returned for `n` observations, checked.
+
+        Raises:
+            InputError: These are no `n` actions of this space; `name` names the policy.
+        """
 
     def to_vector_env(self, actions: np.ndarray) -> Any:
         """Actions in the form that a vector env steps fastest with."""
@@ -88,3 +104,14 @@ def select(mask: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if np.ndim(a) > 1:
         mask = mask.reshape(-1, *(1,) * (np.ndim(a) - 1))
     return np.where(mask, a, b)
+
+
+def refuse_not_finite(values: np.ndarray, name: str) -> None:
+    """Check the numbers that a policy returned; `name` is the policy's.
+
+    Raises:
+        InputError: One of them is NaN or infinite, or they are no numbers.
+    """
+    if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+        what = "NaN or infinity" if values.dtype.kind == "f" else f"values of type {values.dtype}"
+        raise InputError(f"{name} gave {what} for an observation: expected finite numbers")

@@ -52,6 +52,8 @@ def write(recordings: Sequence[Recording], path: Path, speed: float = 10) -> Non
         InputError: The file cannot be written, or the recordings have no frames.
     """
     check_path(path)  # before the drawing, which takes time
+    if not all(recording.actions for recording in recordings):
+        raise InputError("the recording has no finite list of actions: only such can be drawn")
     save([image for recording in recordings for image in draw(recording)], path, speed)
 
 

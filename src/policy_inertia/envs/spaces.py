@@ -108,8 +108,16 @@ class Spaces:
 
     @property
     def discrete(self) -> Discrete:
-        """The actions, for code that needs a finite list of them."""
-        assert isinstance(self.actions, Discrete)
+        """The actions, for code that needs a finite list of them.
+
+        Raises:
+            InputError: The actions are of another kind.
+        """
+        if not isinstance(self.actions, Discrete):
+            raise InputError(
+                f"the actions are a {self.actions}: this needs Discrete actions; policies with "
+                "continuous ones can be measured, filtered and limited (docs/continuous.md)"
+            )
         return self.actions
 
     @property

@@ -166,7 +166,7 @@ def _episode(
         chosen, state = policy.predict(batch, state, start, description["greedy"])
         action = space.from_env(np.reshape(chosen, (1, *space.shape)))
         obs, reward, terminated, truncated, info = env.step(space.to_vector_env(action)[0])
-        switched = not first and not bool(space.equal(action, previous)[0])
+        switched = not first and not bool(space.close(action, previous)[0])
         steps.append(
             RecordedStep(
                 frame,

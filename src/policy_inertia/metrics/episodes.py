@@ -106,4 +106,4 @@ def _checked(actions: ArrayLike, space: ActionSpace | None = None) -> np.ndarray
 
 def _equal(a: np.ndarray, b: np.ndarray, space: ActionSpace | None) -> np.ndarray:
     """Which pairs of actions are equal: `(n,)` booleans."""
-    return np.asarray(a == b if space is None else space.equal(a, b))
+    return np.asarray(a == b if space is None else space.close(a, b))

@@ -68,8 +68,17 @@ class PolicyDescription:
 
 
 def choice_spec(spaces: Spaces, repeats: tuple[int, ...]) -> Spec:
-    """The sizes of a task for a policy that also picks for how long to hold its actions."""
+    """The sizes of a task for a policy that also picks for how long to hold its actions.
+
+    Raises:
+        InputError: The actions are no finite list.
+    """
     spec: Any = spaces.spec
+    if not spec.actions.finite:
+        raise InputError(
+            f"the actions are a {spec.actions}: training needs Discrete actions; policies with "
+            "continuous ones can be measured, filtered and limited (docs/continuous.md)"
+        )
     return spec if repeats == (1,) else spec._replace(actions=spec.actions.with_repeats(repeats))
 
 

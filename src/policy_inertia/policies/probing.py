@@ -13,6 +13,7 @@ from typing import Any, Literal
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.actions.space import refuse_not_finite
 from policy_inertia.envs.making import make_vector, name_of
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
@@ -85,7 +86,7 @@ def check_output(output: Any, kind: OutputKind, n: int, spaces: Spaces, name: st
     """
     values = np.asarray(output)
     if kind == "action":
-        return _check_actions(values, n, spaces, name)
+        return spaces.actions.read(values, n, name)
     if values.shape != (n, spaces.discrete.n):
         raise InputError(
             f"{name} gave shape {values.shape} for {n} observations: expected {kind} of shape "
@@ -93,7 +94,7 @@ def check_output(output: Any, kind: OutputKind, n: int, spaces: Spaces, name: st
         )
     with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
         values = values.astype(np.float32) if values.dtype.kind in "biuf" else values
-    _refuse_nan(values, name)
+    refuse_not_finite(values, name)
     if kind == "probabilities":
         totals = values.sum(1, dtype=np.float64)
         if (values < 0).any() or (abs(totals - 1) > 1e-3).any():
@@ -103,26 +104,6 @@ def check_output(output: Any, kind: OutputKind, n: int, spaces: Spaces, name: st
                 "rows that sum to 1, so give output='logits' or output='q' if they are those"
             )
     return values
-
-
-def _check_actions(values: np.ndarray, n: int, spaces: Spaces, name: str) -> np.ndarray:
-    if values.size != n:
-        raise InputError(
-            f"{name} gave actions of shape {values.shape} for {n} observations: expected ({n},)"
-        )
-    _refuse_nan(values, name)
-    first, last = spaces.discrete.first, spaces.discrete.first + spaces.discrete.n - 1
-    if (values < first).any() or (values > last).any():
-        raise InputError(
-            f"{name} gave an action from {values.min()} to {values.max()}: this env has "
-            f"{first} to {last}, so the action spaces differ"
-        )
-    actions = values.reshape(n).astype(np.int64)
-    if (actions != values.reshape(n)).any():
-        raise InputError(
-            f"{name} gave actions that are no whole numbers: expected {first} to {last}"
-        )
-    return spaces.actions.from_env(actions)
 
 
 def infer_kind(values: np.ndarray, spaces: Spaces, name: str) -> OutputKind:
@@ -135,7 +116,7 @@ def infer_kind(values: np.ndarray, spaces: Spaces, name: str) -> OutputKind:
     n = len(values)
     flat = values.size == n and (values.ndim == 1 or spaces.discrete.n > 1)
     if flat:
-        _refuse_nan(values, name)
+        refuse_not_finite(values, name)
         if (values == np.round(values.astype(float))).all():
             return "action"
     if flat or values.shape != (n, spaces.discrete.n):
@@ -143,7 +124,7 @@ def infer_kind(values: np.ndarray, spaces: Spaces, name: str) -> OutputKind:
             f"{name} gave {values.dtype} of shape {values.shape} for {n} observations: expected "
             f"actions ({n},), or logits, probabilities or Q-values ({n}, {spaces.discrete.n})"
         )
-    _refuse_nan(values, name)
+    refuse_not_finite(values, name)
     values = values.astype(np.float64)
     if (values >= 0).all() and np.allclose(values.sum(1), 1, atol=1e-4):
         return "probabilities"
@@ -153,9 +134,3 @@ def infer_kind(values: np.ndarray, spaces: Spaces, name: str) -> OutputKind:
         f"{name} gives {spaces.discrete.n} numbers for an observation, which may be logits or "
         "Q-values: say which, with output='logits' or output='q'"
     )
-
-
-def _refuse_nan(values: np.ndarray, name: str) -> None:
-    if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
-        what = "NaN or infinity" if values.dtype.kind == "f" else f"values of type {values.dtype}"
-        raise InputError(f"{name} gave {what} for an observation: expected finite numbers")

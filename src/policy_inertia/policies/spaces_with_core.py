@@ -80,7 +80,12 @@ def _fields(spaces: Spaces) -> dict[str, Any]:
 
 
 def core_identity(core: Core) -> FrozenConfig:
-    """The core's name, and a digest of its best actions on example observations."""
+    """The core's name, and a digest of its best actions on example observations.
+
+    Raises:
+        InputError: The core's actions are continuous.
+    """
+    _ = core.spaces.discrete
     obs = example_observations(core.space, DIGEST_OBSERVATIONS)
     actions = core.acting(obs).policy.log_pi.argmax(1)
     digest = hashlib.sha256(actions.astype(np.uint16).tobytes()).hexdigest()

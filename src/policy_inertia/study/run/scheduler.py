@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from policy_inertia.envs.making import make_vector
 from policy_inertia.errors import InputError, Stopped
 from policy_inertia.origin import trusted
+from policy_inertia.policies.policy_file import choice_spec
 from policy_inertia.study.folder import StudyFolder, collect, finished, read_extra
 from policy_inertia.study.plan import EXTRAS, Run, Study
 from policy_inertia.study.results import Results
@@ -190,7 +191,9 @@ def _refuse_bad_envs(runs: Sequence[Run]) -> None:
         for kwargs in (r.config.env_kwargs, r.config.test_kwargs):
             if (r.config.env, kwargs) not in known:
                 known.append((r.config.env, kwargs))
-                make_vector(r.config.env, 1, kwargs)[0].close()
+                vector, spaces = make_vector(r.config.env, 1, kwargs)
+                vector.close()
+                choice_spec(spaces, r.config.repeats)
 
 
 def carry_out(
