@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import policy_inertia as pi
@@ -65,3 +66,14 @@ def test_wrong_flag_is_one_sentence(
     assert code == 2
     assert sentence in text
     assert text.count("\n") == 1
+
+
+def test_continuous_actions_are_measured_and_drawn(run: Run, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.tile([[-0.5, 0.0], [0.5, 0.0]], (30, 1)))
+    code, text, _ = run("measure", tmp_path / "a.npy", "--low", -1, "--high", 1)
+    assert code == 0
+    assert "continuous: 1 episode of 60 steps, 2 numbers in an action" in text
+    assert "Action fluctuation of each number" in text
+    assert "0.2500" in text
+    assert (tmp_path / "a-oscillation.png").read_bytes().startswith(b"\x89PNG")
+    assert "give --low and --high together" in run("measure", tmp_path / "a.npy", "--low", 0).err

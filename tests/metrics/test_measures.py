@@ -40,6 +40,10 @@ def test_measures_of_two_episodes_are_as_computed_by_hand() -> None:
         "oscillation_ratio": (2 / 4 + 0 / 2) / 2,
         "reversal_ratio": (1 / 4 + 0 / 2) / 2,
         "mean_dwell": 6 / 4,
+        "action_fluctuation": None,
+        "sign_reversals": None,
+        "jerk": None,
+        "caps_smoothness": None,
         "termination_rate": 0.5,
         "crash_rate": 0.5,
         "mu_mean": None,
@@ -99,6 +103,7 @@ def test_narrow_tables_show_the_termination_rate_only_where_crashes_are_unknown(
     assert names(select_measures([known], "headline")) == [
         "return",
         "oscillation_ratio",
+        "action_fluctuation",
         "crash_rate",
     ]
     unknown = {**known, "crash_rate": None}

@@ -15,6 +15,7 @@ from tyro.conf import DisallowNone, Positional
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import default_is
 from policy_inertia.cli.view import say, show_titled
+from policy_inertia.errors import InputError
 
 if TYPE_CHECKING:
     from policy_inertia.metrics.action_log import Measurement
@@ -28,6 +29,8 @@ class Measure(Command):
 
     Needs no policy and no environment: a file with the actions is enough. Actions are whole numbers
     or names. The command prints how it has read the file.
+
+    A .npy file may also hold continuous actions: steps x numbers, or episodes x steps x numbers.
 
     A .csv file has one row for each step, if it has a column named action (and one named episode,
     if there are several); else one column for each episode. A .npy file has one row for each
@@ -48,6 +51,10 @@ class Measure(Command):
     ] = None
     """How a .csv or .npy file is laid out: one row a step, one column an episode, or one row an
     episode."""
+    low: Annotated[DisallowNone[float | None], default_is("the smallest number of the log")] = None
+    """Lower bound of continuous actions; give --high too."""
+    high: Annotated[DisallowNone[float | None], default_is("the largest number of the log")] = None
+    """Upper bound of continuous actions."""
     out: Annotated[DisallowNone[Path | None], default_is("LOG-oscillation.png beside the log")] = (
         None
     )
@@ -57,9 +64,13 @@ class Measure(Command):
 
     def run(self) -> None:
         from policy_inertia.drawing.action_log_plot import draw_measurement
+        from policy_inertia.drawing.movement_plot import draw_movement
         from policy_inertia.interop.measure import measure
 
-        measurement = measure(self.log, self.step_time, self.layout)
+        if (self.low is None) != (self.high is None):
+            raise InputError("give --low and --high together: the range of the actions")
+        bounds = None if self.low is None else (self.low, self.high)
+        measurement = measure(self.log, self.step_time, self.layout, bounds)
         if self.json:
             sys.stdout.write(json.dumps(measurement.summary(), indent=1) + "\n")
         else:
@@ -67,7 +78,8 @@ class Measure(Command):
         if self.json and self.out is None:
             return
         picture = self.out or self.log.with_name(f"{self.log.stem}-oscillation.png")
-        draw_measurement(measurement, self.log.name, picture)
+        draw = draw_measurement if measurement.log.space.finite else draw_movement
+        draw(measurement, self.log.name, picture)
         if not self.json:
             say(f"Picture: {picture}")
 
@@ -81,6 +93,9 @@ def _show(log: Path, measurement: Measurement) -> None:
         table.add_row(measure.label, mean, *spread, measure.unit)
     say(f"{log}: {measurement.log}")
     show_titled("Over the episodes", table)
+    if not measurement.log.space.finite:
+        _show_dimensions(measurement)
+        return
     names = measurement.log.names
     if len(names) > MOST_COLUMNS:
         say(f"--json prints the table of switches between the {len(names)} actions.")
@@ -89,3 +104,10 @@ def _show(log: Path, measurement: Measurement) -> None:
     for name, row in zip(names, measurement.switch_matrix, strict=True):
         switches.add_row(name, *map(str, row))
     show_titled("Steps from an action (row) to the next one (column)", switches)
+
+
+def _show_dimensions(measurement: Measurement) -> None:
+    table = Table("number", "fluctuation", box=SIMPLE_HEAD, pad_edge=False)
+    for i, figure in enumerate(measurement.fluctuation_per_dimension.tolist()):
+        table.add_row(str(i), f"{figure:.4f}")
+    show_titled("Action fluctuation of each number", table)

@@ -80,12 +80,20 @@ def arranged(values: np.ndarray, where: object, layout: Layout | None = None) ->
     return log_of(list(values), f"one {kind} an episode (shape {shape})", where)
 
 
-def _read_npy(path: Path, layout: Layout | None) -> ActionLog:
+def read_array(path: Path) -> np.ndarray:
+    """The array in a .npy file.
+
+    Raises:
+        InputError: The file cannot be read, or holds objects.
+    """
     advice = "give an array of actions that numpy.save wrote, without objects"
     data = read_file(path, ARRAY_LIMIT)
     with parsing(path, "an array of actions", advice):
-        values = parse_npy(data, NUMBERS + TEXTS)
-    return arranged(values, path, layout)
+        return parse_npy(data, NUMBERS + TEXTS)
+
+
+def _read_npy(path: Path, layout: Layout | None) -> ActionLog:
+    return arranged(read_array(path), path, layout)
 
 
 def _read_csv(path: Path, layout: Layout | None) -> ActionLog:

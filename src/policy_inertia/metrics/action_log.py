@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from policy_inertia.actions.space import ActionSpace
 from policy_inertia.errors import InputError, shown
 from policy_inertia.metrics.episodes import Episode, holds, switch_matrix
 from policy_inertia.metrics.measures import Evaluation, Measure, action_measures
+from policy_inertia.metrics.movement import fluctuation_per_dimension
 
 MOST_ACTIONS = 1_000
 """Different actions of a log; more are no list of actions, but something else."""
@@ -45,10 +47,10 @@ class ActionLog:
     def __str__(self) -> str:
         n, lengths = len(self.episodes), {len(episode) for episode in self.episodes}
         steps = f"{min(lengths):,} to {max(lengths):,}" if len(lengths) > 1 else f"{max(lengths):,}"
-        return (
-            f"{self.layout}: {n:,} episode{'s' * (n != 1)} of {steps} steps, "
-            f"{len(self.names)} different actions"
-        )
+        kinds_of = f"{len(self.names)} different actions"
+        if not self.space.finite:
+            kinds_of = f"{math.prod(self.space.shape)} numbers in an action"
+        return f"{self.layout}: {n:,} episode{'s' * (n != 1)} of {steps} steps, {kinds_of}"
 
 
 def log_of(
@@ -141,13 +143,16 @@ class Measurement:
 
     @property
     def measures(self) -> list[Measure]:
-        """The measures of actions alone; in seconds too if the step time is known."""
-        return action_measures(self.step_time)
+        """The measures of actions alone that these have; in seconds too if the step time is
+        known."""
+        return [m for m in action_measures(self.step_time) if m.name in self.figures]
 
     @cached_property
-    def figures(self) -> dict[str, float | None]:
-        """Every measure by name."""
-        return {measure.name: measure.compute(self.evaluation) for measure in self.measures}
+    def figures(self) -> dict[str, float]:
+        """Every measure that is known for these actions, by name."""
+        measures = action_measures(self.step_time)
+        figures = {measure.name: measure.compute(self.evaluation) for measure in measures}
+        return {name: figure for name, figure in figures.items() if figure is not None}
 
     @cached_property
     def switch_matrix(self) -> np.ndarray:
@@ -167,9 +172,29 @@ class Measurement:
             "steps": self.log.steps,
             "step_time": self.step_time,
             **self.figures,
+            **(self._switches() if self.log.space.finite else self._movement()),
+        }
+
+    def _switches(self) -> dict[str, Any]:
+        return {
             "actions": list(self.log.names),
             "switch_matrix": self.switch_matrix.tolist(),
         }
+
+    def _movement(self) -> dict[str, Any]:
+        space: Any = self.log.space
+        return {
+            "low": list(space.low),
+            "high": list(space.high),
+            "fluctuation_per_dimension": self.fluctuation_per_dimension.tolist(),
+        }
+
+    @cached_property
+    def fluctuation_per_dimension(self) -> np.ndarray:
+        """The action fluctuation of each number of a continuous action, over the episodes."""
+        figures = [fluctuation_per_dimension(episode) for episode in self.log.episodes]
+        known = [figure for figure in figures if figure is not None]
+        return np.mean(known, axis=0) if known else np.full(self.log.space.shape, np.nan)
 
     def __str__(self) -> str:
         lines = [f"{m.title}: {m.show(self.figures[m.name])}" for m in self.measures]

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from policy_inertia.errors import InputError
+from policy_inertia.metrics import movement
 from policy_inertia.metrics.episodes import Episode, mean
 
 View = Literal["headline", "wide", "list"]
@@ -82,14 +83,14 @@ class InSeconds:
         name: Key in files and dicts.
         label: Heading in tables and plots.
         unit: What the number counts.
-        power: 1 for a number of steps, -1 for a number per step.
+        power: 1 for a number of steps, -1 for a number per step, -3 per step cubed.
         format: How tables print the number.
     """
 
     name: str
     label: str
     unit: str
-    power: Literal[1, -1]
+    power: Literal[1, -1, -3]
     format: str = "{:.3f}"
 
 
@@ -178,6 +179,16 @@ def _mean_dwell(evaluation: Evaluation) -> float:
     return steps / runs if runs else float("nan")
 
 
+def _of_movement(value: Callable[[np.ndarray, Any], float | None]) -> EpisodeMean:
+    """A measure of continuous actions: from an episode's actions and their space to a number."""
+
+    def of_episode(episode: Episode) -> float | None:
+        space = episode.space
+        return None if space is None or space.finite else value(episode.actions, space)
+
+    return EpisodeMean(of_episode)
+
+
 # One row per measure: name, label, unit, better, compute, format, view.
 _ROWS = (
     Measure(
@@ -224,6 +235,45 @@ _ROWS = (
         "{:.2f}",
         of_actions=True,
         in_seconds=InSeconds("mean_dwell_seconds", "mean dwell", "seconds per action held", 1),
+    ),
+    Measure(
+        "action_fluctuation",
+        "action fluctuation",
+        "share of the range per step",
+        "lower",
+        _of_movement(lambda actions, space: movement.fluctuation(actions)),
+        "{:.4f}",
+        "headline",
+        of_actions=True,
+        in_seconds=InSeconds("fluctuation_per_second", "movement", "ranges per second", -1),
+    ),
+    Measure(
+        "sign_reversals",
+        "sign reversals",
+        "turns per step",
+        "lower",
+        _of_movement(lambda actions, space: movement.sign_reversals(actions, space.tolerance)),
+        of_actions=True,
+        in_seconds=InSeconds("sign_reversals_per_second", "sign reversals", "per second", -1),
+    ),
+    Measure(
+        "jerk",
+        "jerk",
+        "share of the range per step cubed",
+        "lower",
+        _of_movement(lambda actions, space: movement.jerk(actions)),
+        "{:.4f}",
+        of_actions=True,
+        in_seconds=InSeconds("jerk_seconds", "jerk", "ranges per second cubed", -3, "{:.1f}"),
+    ),
+    Measure(
+        "caps_smoothness",
+        "CAPS smoothness",
+        f"Sm over {movement.WINDOW} steps",
+        "lower",
+        _of_movement(lambda actions, space: movement.smoothness(actions)),
+        "{:.4f}",
+        of_actions=True,
     ),
     Measure(
         "termination_rate",  # success or failure: this depends on the env
@@ -280,6 +330,7 @@ MEASURES: dict[str, Measure] = {measure.name: measure for measure in _ROWS}
 # What decisions are about: budgets, verdicts and the plots of return against oscillation.
 RETURN = MEASURES["return"]
 OSCILLATION = MEASURES["oscillation_ratio"]
+FLUCTUATION = MEASURES["action_fluctuation"]
 CRASHES = MEASURES["crash_rate"]
 MU = MEASURES["mu_mean"]
 
