@@ -12,6 +12,7 @@ from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.interop.vec_normalize import after_statistics, read_statistics
 from policy_inertia.policies import probing
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
 
 
@@ -20,7 +21,7 @@ def is_callable(source: Any) -> bool:
     return callable(source) or hasattr(source, "predict")
 
 
-def load_callable(source: Any, env: Any, options: CoreOptions) -> Core:
+def load_callable(source: Any, env: Any, options: CoreOptions) -> Core | ContinuousCore:
     """A function or an object with `predict` as a core."""
     space, spaces = read_env(source, env, options)
     statistics = read_statistics(options.normalise, spaces)
@@ -30,6 +31,8 @@ def load_callable(source: Any, env: Any, options: CoreOptions) -> Core:
     function = _predictor(source, name) if hasattr(source, "predict") else source
     kind, function = _try_function(function, seen, spaces, options.output, name)
     function = after_statistics(function, statistics)
+    if not spaces.actions.finite:
+        return ContinuousCore.loaded(name, spaces, function, space, options.clip)
     return Core(name, spaces, kind, function, options.temperature, space=space)
 
 
@@ -48,7 +51,8 @@ def _try_function(
     Returns:
         The kind of its output, and a function that takes batches.
     """
-    n = 3 if spaces.discrete.n == 2 else 2  # never as many observations as actions
+    n = 3 if 2 in (spaces.actions.width, *spaces.actions.shape) else 2
+    # never as many observations as there are actions, or numbers of an action
     obs = probing.example_observations(space, n)
 
     def one_by_one(obs: np.ndarray) -> np.ndarray:
@@ -57,7 +61,7 @@ def _try_function(
     values: np.ndarray | None = None
     try:
         values = np.asarray(function(obs))
-        batched = values.shape[:1] == (n,) and values.ndim <= 2
+        batched = values.shape[:1] == (n,) and (values.ndim <= 2 or not spaces.actions.finite)
     except Exception:  # a function of one observation may raise anything when it gets several
         batched = False
     if values is None or not batched:
@@ -69,6 +73,8 @@ def _try_function(
                 f"{name} fails on observations of shape {obs.shape[1:]}, alone and as a batch "
                 f"({reason}): expected an action, probabilities or Q-values"
             ) from error
+    if not spaces.actions.finite:
+        return "action", function if batched else one_by_one  # checked when it is clipped
     kind = output or probing.infer_kind(values, spaces, name)
     probing.check_output(values, kind, n, spaces, name)
     return kind, function if batched else one_by_one

@@ -23,6 +23,7 @@ from policy_inertia.interop.onnx_file import OnnxFile
 from policy_inertia.interop.onnx_limits import RunLimits
 from policy_inertia.interop.vec_normalize import after_statistics, read_statistics
 from policy_inertia.policies import probing
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
 from policy_inertia.storage import regular_file
 
@@ -59,7 +60,7 @@ def is_onnx_file(source: Any) -> bool:
     return isinstance(source, Path) and source.suffix == ".onnx" and os.path.exists(source)
 
 
-def load_onnx(path: Path, env: Any, options: CoreOptions) -> Core:
+def load_onnx(path: Path, env: Any, options: CoreOptions) -> Core | ContinuousCore:
     """An ONNX file as a core, run by onnxruntime."""
     space, spaces = read_env(path, env, options)
     statistics = read_statistics(options.normalise, spaces)
@@ -68,6 +69,8 @@ def load_onnx(path: Path, env: Any, options: CoreOptions) -> Core:
     kind, function = _read_file(path, seen, spaces, options)
     function = after_statistics(function, statistics)
     name = options.name or source_name(path)
+    if not spaces.actions.finite:
+        return ContinuousCore.loaded(name, spaces, function, space, options.clip)
     return Core(name, spaces, kind, function, options.temperature, space=space)
 
 
@@ -118,6 +121,9 @@ def _read_file(
 
     names = [o.name for o in run.get_outputs()]
     values = dict(zip(names, outputs(names)(obs), strict=True))
+    if not spaces.actions.finite:
+        continuous = outputs([_action_output(path, values, spaces, options.output_name)])
+        return "action", lambda obs: continuous(obs)[0]  # checked when it is clipped
     chosen, kind = _choose_output(path, values, spaces, options.output, options.output_name)
     probing.check_output(values[chosen], kind, len(obs), spaces, path.name)
     function = outputs([chosen])
@@ -214,6 +220,21 @@ def _choose_output(
     if len(candidates) > 1:
         raise InputError(_question(path, values, "which of them is which"))
     return candidates[0], probing.infer_kind(values[candidates[0]], spaces, path.name)
+
+
+def _action_output(
+    path: Path, values: dict[str, np.ndarray], spaces: Spaces, name: str | None
+) -> str:
+    """The output that holds continuous actions: by what the user gave, its size, or its name."""
+    if name is not None and name not in values:
+        raise InputError(f"{path} has no output '{name}'{nearest(name, values)}")
+    numbers = math.prod(spaces.actions.shape)
+    fitting = [c for c, v in values.items() if v.size == len(v) * numbers and v.dtype.kind == "f"]
+    named = [c for c in fitting if c.lower() in OUTPUT_NAMES["action"]]
+    chosen = [name] if name is not None else named or fitting
+    if len(chosen) != 1:
+        raise InputError(_question(path, values, f"which of them is an action of {numbers}"))
+    return chosen[0]
 
 
 def _fits(values: np.ndarray, kind: probing.OutputKind, spaces: Spaces) -> bool:

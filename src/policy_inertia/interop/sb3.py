@@ -12,8 +12,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.actions.box import Box
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
+from policy_inertia.interop.sb3_actor import rebuild_actor, refuse_other_bounds
 from policy_inertia.interop.sb3_network import (
     NetworkFacts,
     UnknownNetworkError,
@@ -26,6 +28,7 @@ from policy_inertia.interop.vec_normalize import (
 )
 from policy_inertia.networks.layers import Layers, Rescale, run
 from policy_inertia.networks.perceptron import log_softmax
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core, CoreOptions, Loader, source_name
 from policy_inertia.policies.probing import (
     OutputFunction,
@@ -43,13 +46,20 @@ def is_model(source: Any) -> bool:
     return any(c.__module__ == "stable_baselines3.common.base_class" for c in type(source).__mro__)
 
 
-def load_model(model: Any, env: Any, options: CoreOptions) -> Core:
+def load_model(model: Any, env: Any, options: CoreOptions) -> Core | ContinuousCore:
     """A live model as a core; without an env, the model's own spaces are used."""
     space, spaces = read_spaces(model if env is None else env, options.env_kwargs)
     normalise = options.normalise
     if normalise is None:
         normalise = statistics_of_model(model, env)
     statistics = read_statistics(normalise, spaces)
+    if isinstance(spaces.actions, Box):
+        name = options.name or source_name(model)
+        trained = model.action_space
+        refuse_other_bounds(
+            (getattr(trained, "low", None), getattr(trained, "high", None)), spaces.actions, name
+        )
+        return read_actor(model.policy, name, space, spaces, statistics)
     layers: Layers | None = None
     if any(c.__module__.startswith("sbx.") for c in type(model).__mro__):
         kind, function = _sbx_function(model.policy)
@@ -71,15 +81,8 @@ def read_policy(
     """A live torch policy: as layers if they return the same values, else called through torch."""
     kind, function = _torch_function(policy)
     as_it_is = kind, after_statistics(function, statistics), None
-    extractor = getattr(policy, "features_extractor_class", None)
     try:
-        facts = NetworkFacts(
-            type(policy).__module__,
-            getattr(getattr(policy, "activation_fn", None), "__name__", None),
-            None if extractor is None else extractor.__name__,
-            bool(getattr(policy, "normalize_images", True)),
-        )
-        weights = {key: value.cpu().numpy() for key, value in policy.state_dict().items()}
+        weights, facts = _weights_and_facts(policy)
         kind, layers = rebuild_network(weights, facts, space, spaces, statistics, name)
     except UnknownNetworkError:
         return as_it_is
@@ -90,6 +93,47 @@ def read_policy(
     if np.allclose(theirs, ours, rtol=1e-4, atol=1e-4):
         return kind, partial(run, layers), layers
     return as_it_is  # somebody replaced a module by hand
+
+
+def read_actor(
+    policy: Any, name: str, space: gym.Space[Any], spaces: Spaces, statistics: Rescale | None
+) -> ContinuousCore:
+    """A live policy with continuous actions: as layers if they give the same actions, else called
+    as it is, through torch or JAX."""
+
+    def act(obs: np.ndarray) -> np.ndarray:
+        action, state = policy.predict(obs, deterministic=True)
+        if state is not None:
+            raise InputError(
+                f"{name} is recurrent: it carries a state from step to step, and a core must not, "
+                "so give a policy without memory"
+            )
+        return action
+
+    as_it_is = ContinuousCore.loaded(name, spaces, after_statistics(act, statistics), space)
+    if not hasattr(policy, "state_dict"):  # SBX
+        return as_it_is
+    try:
+        weights, facts = _weights_and_facts(policy)
+        layers = rebuild_actor(weights, facts, space, spaces, statistics, name)
+    except UnknownNetworkError:
+        return as_it_is
+    rebuilt = ContinuousCore.from_layers(name, spaces, layers, space)
+    obs = example_observations(space, 8)
+    same = np.allclose(rebuilt.output(obs), as_it_is.output(obs), rtol=0, atol=1e-4)
+    return rebuilt if same else as_it_is  # somebody replaced a module by hand
+
+
+def _weights_and_facts(policy: Any) -> tuple[dict[str, np.ndarray], NetworkFacts]:
+    """The weights of a live torch policy, and what they do not say about its network."""
+    extractor = getattr(policy, "features_extractor_class", None)
+    facts = NetworkFacts(
+        type(policy).__module__,
+        getattr(getattr(policy, "activation_fn", None), "__name__", None),
+        None if extractor is None else extractor.__name__,
+        bool(getattr(policy, "normalize_images", True)),
+    )
+    return {key: value.cpu().numpy() for key, value in policy.state_dict().items()}, facts
 
 
 def _torch_function(policy: Any) -> tuple[OutputKind, OutputFunction]:

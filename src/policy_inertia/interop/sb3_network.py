@@ -131,10 +131,10 @@ def rebuild_network(
     if activation not in ACTIVATIONS:
         raise UnknownNetworkError(f"its activation is {activation}")
     _refuse_unknown_weights(weights, family)
-    layers = [*_input_layers(weights, family.extractor, facts, space, spaces, statistics)]
-    linear = _perceptron(weights, family.body)
+    layers = [*input_layers(weights, family.extractor, facts, space, spaces, statistics)]
+    linear = read_perceptron(weights, family.body)
     if family.kind == "logits":
-        linear.append(_linear(weights, "action_net"))
+        linear.append(read_linear(weights, "action_net"))
     if family.body.startswith("quantile"):
         linear[-1] = _mean_over_quantiles(linear[-1], spaces.discrete.n, name)
     for layer in linear:
@@ -203,7 +203,7 @@ def _refuse_unknown_weights(weights: Weights, family: Family) -> None:
             raise UnknownNetworkError(f"it has weights named {key}")
 
 
-def _input_layers(
+def input_layers(
     weights: Weights,
     extractor: str,
     facts: NetworkFacts,
@@ -230,19 +230,19 @@ def _input_layers(
         layers += [Conv(w, b, stride), Activation("ReLU")]
     if sum(key.startswith(f"{extractor}.") for key in weights) != 8:
         raise UnknownNetworkError("its features come from more than the Nature CNN")
-    return (*layers, Flatten(), _linear(weights, f"{extractor}.linear.0"), Activation("ReLU"))
+    return (*layers, Flatten(), read_linear(weights, f"{extractor}.linear.0"), Activation("ReLU"))
 
 
-def _perceptron(weights: Weights, prefix: str) -> list[Linear]:
+def read_perceptron(weights: Weights, prefix: str) -> list[Linear]:
     """The linear layers at 0, 2, 4, ...; the odd numbers are activations, without weights."""
     keys = [key.removeprefix(f"{prefix}.") for key in weights if key.startswith(f"{prefix}.")]
     expected = [f"{2 * i}.{part}" for i in range(len(keys) // 2) for part in ("weight", "bias")]
     if sorted(keys) != sorted(expected):
         raise UnknownNetworkError(f"{prefix} has layers {', '.join(keys)}")
-    return [_linear(weights, f"{prefix}.{2 * i}") for i in range(len(keys) // 2)]
+    return [read_linear(weights, f"{prefix}.{2 * i}") for i in range(len(keys) // 2)]
 
 
-def _linear(weights: Weights, prefix: str) -> Linear:
+def read_linear(weights: Weights, prefix: str) -> Linear:
     """A linear layer; the names of its weights are known to exist."""
     w, b = weights[f"{prefix}.weight"], weights[f"{prefix}.bias"]
     if w.ndim != 2 or b.shape != w.shape[:1]:

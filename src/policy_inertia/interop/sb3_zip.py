@@ -17,6 +17,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.actions.box import Box
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.interop.foreign_files import (
@@ -27,7 +28,8 @@ from policy_inertia.interop.foreign_files import (
     size_of,
 )
 from policy_inertia.interop.missing_statistics import statistics_in, warn_of_missing
-from policy_inertia.interop.sb3 import NetworkReading, read_policy
+from policy_inertia.interop.sb3 import NetworkReading, read_actor, read_policy
+from policy_inertia.interop.sb3_actor import rebuild_actor, refuse_other_bounds
 from policy_inertia.interop.sb3_network import (
     NetworkFacts,
     UnknownNetworkError,
@@ -37,6 +39,7 @@ from policy_inertia.interop.sb3_network import (
 from policy_inertia.interop.torch_weights import parse_weights
 from policy_inertia.interop.vec_normalize import read_statistics
 from policy_inertia.networks.layers import Rescale, run
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
 from policy_inertia.schema import parse_object
 
@@ -54,6 +57,7 @@ HARMLESS = {  # arguments of a policy that do not change what its network comput
     "features_extractor_kwargs",
     "log_std_init",
     "use_sde",
+    "n_critics",
 }
 
 
@@ -74,7 +78,7 @@ def find_zip(source: Any) -> Path | None:
     return source if source.suffix == ".zip" and os.path.exists(source) else None
 
 
-def load_zip(source: Path, env: Any, options: CoreOptions) -> Core:
+def load_zip(source: Path, env: Any, options: CoreOptions) -> Core | ContinuousCore:
     """A saved model as a core."""
     path = find_zip(source)
     assert path is not None, "the loader accepted it"
@@ -84,13 +88,19 @@ def load_zip(source: Path, env: Any, options: CoreOptions) -> Core:
     space, spaces = read_env(path, env, options)
     statistics = read_statistics(normalise, spaces)
     weights, data = _open_zip(path)
-    kind, function, layers = _read_zip(
-        path, weights, data, space, spaces, statistics, options.trust
-    )
+    name = options.name or source_name(path)
+    core: Core | ContinuousCore
+    if spaces.actions.finite:
+        kind, function, layers = _read_zip(
+            path, weights, data, space, spaces, statistics, options.trust
+        )
+        core = Core(name, spaces, kind, function, options.temperature, layers, space)
+    else:
+        saved = (weights, data)
+        core = _read_actor(path, saved, name, space, spaces, statistics, options.trust)
     if normalise is None:
         warn_of_missing(path, data, space, spaces, options.warn)
-    name = options.name or source_name(path)
-    return Core(name, spaces, kind, function, options.temperature, layers, space)
+    return core
 
 
 LOADER = Loader(lambda source: find_zip(source) is not None, load_zip)
@@ -109,14 +119,42 @@ def _read_zip(
         facts = _network_facts(data)
         kind, layers = rebuild_network(weights, facts, space, spaces, statistics, str(path))
     except UnknownNetworkError as reason:
-        if not trust:
-            raise InputError(
-                f"{path} cannot be rebuilt from its shapes alone, because {shown(reason)}: give "
-                "trust=True to let it run its pickled code if it is yours, or give the live model"
-            ) from None
+        _refuse_untrusted(path, reason, trust)
         policy = _unpickle_policy(path, weights)
         return read_policy(policy, space, spaces, statistics, str(path))
     return kind, partial(run, layers), layers
+
+
+def _refuse_untrusted(path: Path, reason: UnknownNetworkError, trust: bool) -> None:
+    """Raise if a zip must not run its pickled code, which alone could rebuild its network."""
+    if not trust:
+        raise InputError(
+            f"{path} cannot be rebuilt from its shapes alone, because {shown(reason)}: give "
+            "trust=True to let it run its pickled code if it is yours, or give the live model"
+        ) from None
+
+
+def _read_actor(
+    path: Path,
+    saved: tuple[Weights, dict[str, Any]],
+    name: str,
+    space: gym.Space[Any],
+    spaces: Spaces,
+    statistics: Rescale | None,
+    trust: bool,
+) -> ContinuousCore:
+    """A saved model with continuous actions as a core."""
+    weights, data = saved
+    trained, actions = data.get("action_space"), spaces.actions
+    if isinstance(trained, dict) and isinstance(actions, Box):
+        refuse_other_bounds((trained.get("low"), trained.get("high")), actions, name)
+    try:
+        layers = rebuild_actor(weights, _network_facts(data), space, spaces, statistics, str(path))
+    except UnknownNetworkError as reason:
+        _refuse_untrusted(path, reason, trust)
+        policy = _unpickle_policy(path, weights)
+        return read_actor(policy, name, space, spaces, statistics)
+    return ContinuousCore.from_layers(name, spaces, layers, space)
 
 
 def _open_zip(path: Path) -> tuple[Weights, dict[str, Any]]:

@@ -27,6 +27,7 @@ from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.networks.layers import Layers, run
 from policy_inertia.networks.perceptron import log_softmax, one_hot
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION, Filter, State, memory_of
 from policy_inertia.policies.probing import (
@@ -234,6 +235,7 @@ class CoreOptions:
     name: str | None = None
     env_kwargs: dict[str, Any] | None = None
     warn: Callable[[str], None] = warnings.warn
+    clip: bool = False
 
 
 class Loader(NamedTuple):
@@ -241,8 +243,9 @@ class Loader(NamedTuple):
 
     accepts: Callable[[Any], bool]
     """Whether the object, or the `Path` of an existing file or folder, is of this kind."""
-    load: Callable[[Any, Any, CoreOptions], Core]
-    """From the object or path, the env (or None) and the options to the core."""
+    load: Callable[[Any, Any, CoreOptions], Any]
+    """From the object or path, the env (or None) and the options to the `Core`, or for Box actions
+    to the `ContinuousCore`."""
 
 
 LOADERS: list[Loader] = []
@@ -265,7 +268,8 @@ def load_core(
     name: str | None = None,
     env_kwargs: dict[str, Any] | None = None,
     warn: Callable[[str], None] = warnings.warn,
-) -> Core:
+    clip: bool = False,
+) -> Any:
     """Turn somebody's policy into a core.
 
     Args:
@@ -287,16 +291,20 @@ def load_core(
         name: What messages call the core.
         env_kwargs: Arguments of the env.
         warn: Called with a sentence where statistics of a VecNormalize seem to be missing.
+        clip: Clip the actions of a function or an ONNX file to their bounds, for Box actions.
+
+    Returns:
+        A `Core`; for an env with Box actions, a `ContinuousCore`.
 
     Raises:
         InputError: The policy cannot be used as a core, or does not fit the env.
     """
     if output is not None and output not in OUTPUT_KINDS:
         raise InputError(f"output is '{output}'{nearest(str(output), OUTPUT_KINDS)}")
-    if isinstance(core, Core):
+    if isinstance(core, Core | ContinuousCore):
         return core
     options = CoreOptions(
-        output, output_name, temperature, normalise, trust, name, env_kwargs, warn
+        output, output_name, temperature, normalise, trust, name, env_kwargs, warn, clip
     )
     source = Path(core) if isinstance(core, str | os.PathLike) else core
     for loader in LOADERS:

@@ -1,0 +1,303 @@
+"""A frozen policy with continuous actions: measured, filtered and limited, never trained."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike
+
+from policy_inertia.actions.box import Box
+from policy_inertia.envs.spaces import Spaces
+from policy_inertia.errors import InputError
+from policy_inertia.metrics.filter_curve import FilterCurve
+from policy_inertia.networks.layers import Layers, run
+from policy_inertia.policies.action_filters.action_filter import (
+    ActionFilter,
+    Dimension,
+    read_dimensions,
+)
+from policy_inertia.policies.action_filters.movement_limit import MovementLimit
+from policy_inertia.policies.action_filters.rule import Rule
+from policy_inertia.policies.continuous_file import (
+    ContinuousParts,
+    read_continuous,
+    write_continuous,
+)
+from policy_inertia.policies.memory import PREVIOUS_ACTION, Filter, State, memory_of
+from policy_inertia.policies.probing import OutputFunction, example_observations, gym_space
+from policy_inertia.schema import in_file
+
+EXAMPLES = 3
+"""Observations on which a policy is tried when it is loaded."""
+NO_SCORES = np.zeros(0)
+
+
+class ContinuousCore:
+    """A frozen policy without memory for an env with Box actions, and its filters.
+
+    Attributes:
+        name: What messages call it.
+        spaces: The spaces of the env that it acts on.
+        layers: Its network, from the env's observations to the env's actions; None if unknown.
+        space: The observation space, with its bounds where they are known.
+        dimensions: What each number of an action means; see `with_dimensions`.
+        rule: The filter of `with_filter`; None without one.
+        limit: The limit of `with_limit`; None without one.
+        curve: What the filter does at each of its settings; None before `calibrate_filter`.
+    """
+
+    kind = "action"
+
+    def __init__(
+        self,
+        name: str,
+        spaces: Spaces,
+        function: OutputFunction,
+        layers: Layers | None = None,
+        space: gym.Space[Any] | None = None,
+        dimensions: Dimension | Sequence[Dimension] = "absolute",
+        rule: Rule | None = None,
+        limit: MovementLimit | None = None,
+        curve: FilterCurve | None = None,
+    ) -> None:
+        assert isinstance(spaces.actions, Box), "only for continuous actions"
+        self.name, self.spaces, self.layers = name, spaces, layers
+        self.actions: Box = spaces.actions
+        self.space = gym_space(spaces) if space is None else space
+        self.dimensions = read_dimensions(dimensions, self.actions)
+        self.rule, self.limit, self.curve = rule, limit, curve
+        self.filters: tuple[Filter, ...] = ()
+        for part, role in ((rule, "filter"), (limit, "limit")):  # the limit has the last word
+            if part is not None:
+                self.filters += (ActionFilter(part, self.actions, self.dimensions, role),)
+        self.memory = memory_of(self.actions, self.filters)
+        self._function = function
+
+    @classmethod
+    def loaded(
+        cls,
+        name: str,
+        spaces: Spaces,
+        function: OutputFunction,
+        space: gym.Space[Any],
+        clip: bool = False,
+        layers: Layers | None = None,
+    ) -> ContinuousCore:
+        """Somebody's policy as a core, tried on a few observations.
+
+        Args:
+            name: What messages call it.
+            spaces: The env's spaces.
+            function: From a batch of the env's observations to the env's actions.
+            space: The env's observation space.
+            clip: Clip its actions to their bounds.
+            layers: Its network, if it is known.
+
+        Raises:
+            InputError: Its actions do not fit the env.
+        """
+        if clip:
+            function = partial(_clipped, function, spaces.actions)
+        core = cls(name, spaces, function, layers, space)
+        core.output(example_observations(space, EXAMPLES))
+        return core
+
+    @classmethod
+    def from_layers(
+        cls, name: str, spaces: Spaces, layers: Layers, space: gym.Space[Any]
+    ) -> ContinuousCore:
+        """A core whose network is known, and which NumPy runs."""
+        return cls.loaded(name, spaces, partial(run, layers), space, layers=layers)
+
+    def output(self, obs: ArrayLike) -> np.ndarray:
+        """The policy's own actions, checked and scaled to [-1, 1]: `(n, d)`."""
+        obs = np.asarray(obs)
+        expected = self.spaces.obs_shape
+        if obs.shape[1:] != expected or obs.ndim == len(expected):
+            raise InputError(
+                f"the observations have shape {obs.shape}: {self.name} expects a batch of "
+                f"{expected}"
+            )
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+            values = np.asarray(self._function(obs))
+        return self.actions.read(values, len(obs), self.name)
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: State | None = None,
+        episode_start: ArrayLike | None = None,
+        deterministic: bool = False,
+    ) -> tuple[np.ndarray, State]:
+        """Choose actions for one observation or a batch, as SB3's recurrent policies do.
+
+        The policy's noise is left out: its mean action is taken, whether `deterministic` or not.
+
+        Args:
+            observation: One observation, or a batch of them.
+            state: The state that the last call returned; None at the start.
+            episode_start: Which envs start a new episode: there the filters start afresh.
+            deterministic: Makes no difference.
+
+        Returns:
+            The env's actions, and the state for the next call.
+        """
+        obs = np.asarray(observation)
+        single = obs.shape == self.spaces.obs_shape
+        obs = obs[None] if single else obs
+        state = self.memory.at(state, len(obs), episode_start)
+        action = self.output(obs)
+        fields: State = {}
+        for rule in self.filters:
+            action, own = rule.step(action, NO_SCORES, state)
+            fields |= own
+        env_action = self.actions.to_env(action)
+        return (env_action[0] if single else env_action), {**fields, PREVIOUS_ACTION: action}
+
+    def reset_to(self, action: ArrayLike) -> State:
+        """The state after somebody else, such as a person, has taken an action: a hand-over.
+
+        The filters start from this action, so the policy's first one does not jump. A limit starts
+        with a full bucket.
+
+        Args:
+            action: The env's action that was taken last, or a batch of them.
+        """
+        actions = np.asarray(action)
+        if actions.shape == self.actions.env_shape:
+            actions = actions[None]
+        rows = self.actions.read(actions, len(actions), "the hand-over")
+        return {**self.memory.initial(len(rows)), PREVIOUS_ACTION: rows}
+
+    def with_filter(self, rule: Rule | None) -> ContinuousCore:
+        """The same policy behind a filter, such as `Exponential(0.3)`; None takes it away.
+
+        Safe in mid-episode: keep passing the same state. A new filter starts from the last action.
+        """
+        return self._with(rule=rule, curve=None)
+
+    def with_limit(
+        self, rate: float, burst: float = 1.0, per_dimension: bool = False
+    ) -> ContinuousCore:
+        """The same policy, whose actions move by at most `burst + rate * n` in n steps, always.
+
+        Movement is |a_t - a_{t-1}| as a share of the range, the mean over the numbers of an action
+        or, with `per_dimension`, each number for itself. See `MovementLimit`.
+        """
+        return self.within(MovementLimit(rate, burst, per_dimension))
+
+    def within(self, limit: MovementLimit | None) -> ContinuousCore:
+        """The same policy within a limit on movement, or without one."""
+        return self._with(limit=limit, curve=None)
+
+    def with_dimensions(self, dimensions: Dimension | Sequence[Dimension]) -> ContinuousCore:
+        """The same policy, with each number of its actions declared.
+
+        Args:
+            dimensions: "absolute", "delta" or "untouched" for all numbers, or a list with one for
+                each. Filters and limits smooth a position; the position of deltas is their sum. And
+                they leave alone what must not be touched, such as a gripper.
+        """
+        return self._with(dimensions=dimensions, curve=None)
+
+    @property
+    def setting_name(self) -> str:
+        """The setting of the filter that makes it smoother or looser.
+
+        Raises:
+            InputError: There is no filter.
+        """
+        if self.rule is None:
+            raise InputError(
+                f"{self.name} has no filter, so there is nothing to set: give it one first, with "
+                "with_filter(Exponential(0.3))"
+            )
+        return self.rule.adjustable
+
+    def with_setting(self, setting: float) -> ContinuousCore:
+        """The same policy with its filter at another setting."""
+        name, rule = self.setting_name, self.rule
+        return self._with(rule=replace(rule, **{name: setting}))  # type: ignore[type-var]
+
+    def with_budget(self, max_fluctuation: float) -> ContinuousCore:
+        """The same policy with its filter as loose as a budget allows, by its measured curve.
+
+        This is a measured mean; `with_limit` is always kept.
+
+        Args:
+            max_fluctuation: The budget: movement per step, as a share of the range.
+
+        Raises:
+            InputError: The filter was not calibrated, or cannot reach the budget.
+        """
+        if self.curve is None:
+            raise InputError(
+                f"the filter of {self.name} was not calibrated: measure it first, with "
+                "calibrate_filter(policy, env)"
+            )
+        return self.with_setting(self.curve.within(max_fluctuation).setting)
+
+    def calibrated(self, curve: FilterCurve) -> ContinuousCore:
+        """The same policy with the curve of its filter."""
+        return self._with(curve=curve)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy, its filter, its limit and its curve to one safetensors file.
+
+        Raises:
+            InputError: Its network is not known: a file cannot hold a function or an ONNX file.
+        """
+        if self.layers is None:
+            raise InputError(
+                f"the network of {self.name} is not known, so a file cannot hold it: load it from "
+                "a Stable-Baselines3 model or zip, or load it again where it is used"
+            )
+        parts = (self.layers, self.dimensions, self.rule, self.limit, self.curve)
+        write_continuous(Path(path), ContinuousParts(self.name, self.spaces, *parts))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ContinuousCore:
+        """Read what `save` wrote; nothing in the file can run code."""
+        parts = read_continuous(Path(path))
+        with in_file(path):
+            return cls(
+                parts.name,
+                parts.spaces,
+                partial(run, parts.layers),
+                parts.layers,
+                None,
+                parts.dimensions,
+                parts.rule,
+                parts.limit,
+                parts.curve,
+            )
+
+    def _with(self, **changes: Any) -> ContinuousCore:
+        names = ("dimensions", "rule", "limit", "curve")
+        parts = {name: getattr(self, name) for name in names}
+        return ContinuousCore(
+            self.name,
+            self.spaces,
+            self._function,
+            self.layers,
+            self.space,
+            **{**parts, **changes},
+        )
+
+    def __repr__(self) -> str:
+        extra = "".join(f", {part}" for part in (self.rule, self.limit) if part is not None)
+        return f"ContinuousCore({self.name}{extra})"
+
+
+def _clipped(function: OutputFunction, actions: Any, obs: np.ndarray) -> np.ndarray:
+    values = np.asarray(function(obs))
+    if values.size != len(obs) * len(actions.low) or values.dtype.kind not in "biuf":
+        return values  # `Box.read` says what is wrong
+    return np.clip(values.reshape(len(obs), -1), actions.low, actions.high)
