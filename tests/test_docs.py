@@ -36,6 +36,12 @@ def test_python_of_the_interop_page_runs_from_top_to_bottom(tmp_path: Path) -> N
     assert re.search(r"^return \d+\.0$", text, re.M)
 
 
+def test_python_of_the_page_on_continuous_actions_runs(tmp_path: Path) -> None:
+    text = run("continuous.md", tmp_path)
+    assert "ContinuousCore(shaky, Exponential(alpha=" in text
+    assert "action fluctuation (share of the range per step): 0.3" in text
+
+
 def test_python_of_the_tutorial_makes_a_policy_smooth(tmp_path: Path) -> None:
     text = run("tutorial.md", tmp_path)
     before = re.search(r"return (\d+), switches at (\d+)% of steps", text)

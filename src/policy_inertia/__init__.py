@@ -13,14 +13,26 @@ if TYPE_CHECKING:
     from policy_inertia.envs.registry import TASKS as TASKS
     from policy_inertia.errors import InputError as InputError
     from policy_inertia.evaluation.evaluate import evaluate as evaluate
+    from policy_inertia.evaluation.filter_sweep import calibrate_filter as calibrate_filter
     from policy_inertia.interop.c_out import export_c as export_c
     from policy_inertia.interop.measure import measure as measure
     from policy_inertia.interop.model_card import model_card as model_card
     from policy_inertia.interop.numpy_out import export_numpy as export_numpy
     from policy_inertia.interop.onnx_out import export as export
+    from policy_inertia.interop.oscillation_callback import (
+        OscillationCallback as OscillationCallback,
+    )
+    from policy_inertia.interop.record_oscillation import RecordOscillation as RecordOscillation
     from policy_inertia.methods import METHODS as METHODS
     from policy_inertia.metrics.episodes import oscillation_ratio as oscillation_ratio
     from policy_inertia.metrics.measures import summarise as summarise
+    from policy_inertia.policies.action_filters.butterworth import Butterworth as Butterworth
+    from policy_inertia.policies.action_filters.dead_band import DeadBand as DeadBand
+    from policy_inertia.policies.action_filters.exponential import Exponential as Exponential
+    from policy_inertia.policies.action_filters.movement_limit import MovementLimit as MovementLimit
+    from policy_inertia.policies.action_filters.one_euro import OneEuro as OneEuro
+    from policy_inertia.policies.action_filters.rate_limit import RateLimit as RateLimit
+    from policy_inertia.policies.continuous import ContinuousCore as ContinuousCore
     from policy_inertia.policies.cores import Core as Core
     from policy_inertia.policies.cores import load_core as load_core
     from policy_inertia.policies.policy import Policy as Policy
@@ -32,15 +44,25 @@ if TYPE_CHECKING:
     from policy_inertia.training.loop import train as train
 
 _HOME = {
+    "Butterworth": "policies.action_filters.butterworth",
+    "ContinuousCore": "policies.continuous",
     "Core": "policies.cores",
+    "DeadBand": "policies.action_filters.dead_band",
+    "Exponential": "policies.action_filters.exponential",
     "Limit": "actions.bucket",
     "METHODS": "methods",
+    "MovementLimit": "policies.action_filters.movement_limit",
+    "OneEuro": "policies.action_filters.one_euro",
+    "OscillationCallback": "interop.oscillation_callback",
+    "RateLimit": "policies.action_filters.rate_limit",
+    "RecordOscillation": "interop.record_oscillation",
     "TASKS": "envs.registry",
     "InputError": "errors",
     "Policy": "policies.policy",
     "RunConfig": "run_settings",
     "SmoothActions": "smoothing.smooth_actions",
     "calibrate": "calibration.sweep",
+    "calibrate_filter": "evaluation.filter_sweep",
     "compare": "study.run.scheduler",
     "evaluate": "evaluation.evaluate",
     "export": "interop.onnx_out",
