@@ -87,7 +87,7 @@ def test_shapes_are_those_of_the_parameters(method: str) -> None:
         ({"spaces": {"obs_shape": [10**6, 10**6]}}, "expected 1 to 2147483648 numbers"),
         ({"spaces": {"obs_shape": [4], "pixels": True}}, "images of shape"),
         ({"spaces": {"actions": 5}}, "it holds 5: it must be a table"),
-        ({"spaces": {"actions": {"kind": "box"}}}, "the actions are of kind 'box'"),
+        ({"spaces": {"actions": {"kind": "sphere"}}}, "the actions are of kind 'sphere'"),
         ({"spaces": {"actions": {"kind": "discrete", "n": 0}}}, "0 actions from 0 on"),
         ({"repeats": []}, "repeats is"),
         ({"repeats": [1.5]}, r"repeats\[0\] is 1.5: it must be a whole number"),
