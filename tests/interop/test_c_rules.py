@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from policy_inertia import export_c
-from policy_inertia.interop.onnx_out import nearly_tied
+from policy_inertia.interop.onnx_discrete import nearly_tied
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from tests.support.c_policies import CPolicy, needs_compiler
 from tests.support.exportable import POLICIES

@@ -12,7 +12,9 @@ import pytest
 from policy_inertia import InputError, export_numpy, load_core
 from policy_inertia.interop import numpy_runtime
 from policy_inertia.networks.layers import ACTIVATIONS, Activation, Flatten, Layers, Linear, Rescale
+from policy_inertia.policies.action_filters.exponential import Exponential
 from policy_inertia.policies.cores import Core
+from tests.support.arm import DIMENSIONS, FILTERS, Arm, DoubleArm, arm_core, compare_box
 from tests.support.exportable import POLICIES
 from tests.support.pixel_game import Catch
 from tests.support.policies import fresh
@@ -35,6 +37,25 @@ def test_same_actions_and_memory_in_every_step_of_whole_episodes(name: str, tmp_
         policy = POLICIES[name](env)
         actions = acts_alike(policy, exported(policy, tmp_path), env, n)
         assert len(set(actions)) > 1, "an episode of one action proves nothing"
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_continuous_actions_are_the_same_in_every_step(name: str, tmp_path: Path) -> None:
+    policy = FILTERS[name](arm_core()).with_dimensions(DIMENSIONS)
+    copy = exported(policy, tmp_path)
+    compare_box(policy, Arm(), 2, copy.act, copy.reset, lambda name: copy.state[name][0])
+
+
+def test_hand_over_starts_from_the_action_that_was_taken(tmp_path: Path) -> None:
+    policy = arm_core(DoubleArm).with_filter(Exponential(0.1)).with_limit(0.02, 0.1)
+    copy = exported(policy, tmp_path)
+    obs, taken = np.array([0.5, -1.0, 2.0], np.float32), np.array([[-2, 1.25], [0.5, 0.75]])
+    copy.act(obs)
+    copy.reset(taken)
+    action, _ = policy.predict(obs, policy.reset_to(taken))
+    assert copy.act(obs).dtype == np.float64
+    copy.reset(taken)
+    np.testing.assert_allclose(copy.act(obs), action, atol=1e-6)
 
 
 def test_price_is_an_argument(tmp_path: Path) -> None:

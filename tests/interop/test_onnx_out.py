@@ -13,8 +13,8 @@ import pytest
 from policy_inertia import InputError, Policy, export
 from policy_inertia.interop import onnx_out
 from policy_inertia.interop.description import PolicyDescription, describe
+from policy_inertia.interop.onnx_discrete import nearly_tied
 from policy_inertia.interop.onnx_in import session
-from policy_inertia.interop.onnx_out import nearly_tied
 from policy_inertia.networks.layers import Linear
 from policy_inertia.policies.memory import PREVIOUS_ACTION, REMAINING
 from tests.support.calibrations import reaching

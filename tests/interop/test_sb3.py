@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from policy_inertia import evaluate, export, load_core
+from policy_inertia.interop.onnx_discrete import nearly_tied
 from policy_inertia.interop.onnx_in import session
-from policy_inertia.interop.onnx_out import nearly_tied
 from policy_inertia.policies.probing import example_observations
 from tests.support.cores import scores_of
 from tests.support.sb3_models import TWO_WAY, EnvClass, MakeModel, Pictures, SB3Model, sb3_values

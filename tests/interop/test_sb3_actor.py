@@ -1,49 +1,16 @@
 """Models of Stable-Baselines3 with continuous actions: live, and as zips without running code."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from sb3_contrib import TQC, TRPO
-from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
+from stable_baselines3 import DQN, SAC
 
 from policy_inertia import InputError, evaluate, load_core
 from policy_inertia.policies.action_filters.exponential import Exponential
 from tests.support.chase import Chase
-
-REPLAY: dict[str, Any] = {"buffer_size": 200, "learning_starts": 20, "batch_size": 16}
-MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "sac": (SAC, REPLAY),
-    "sac-sde": (SAC, {**REPLAY, "use_sde": True}),
-    "tqc": (TQC, REPLAY),
-    "td3": (TD3, REPLAY),
-    "ddpg": (DDPG, REPLAY),
-    "ppo": (PPO, {"n_steps": 20, "batch_size": 20}),
-    "a2c-sde": (A2C, {"use_sde": True}),
-    "trpo": (TRPO, {"n_steps": 20, "batch_size": 20}),
-}
-
-
-class Lopsided(Chase):
-    """Bounds that differ, and do not lie around 0."""
-
-    action_space: gym.Space[Any] = gym.spaces.Box(
-        np.array([-2, 0.5], np.float32), np.array([2, 0.75], np.float32)
-    )
-
-
-@cache
-def trained(name: str) -> Any:
-    algorithm, settings = MODELS[name]
-    network = {"net_arch": [16, 16]}  # SB3 writes into it
-    model = algorithm(
-        "MlpPolicy", Lopsided(), device="cpu", seed=0, policy_kwargs=network, **settings
-    )
-    return model.learn(40)
-
+from tests.support.sb3_box_models import MODELS, REPLAY, Lopsided, trained
 
 OBS = np.random.default_rng(0).uniform(-3, 3, (50, 2)).astype(np.float32)
 

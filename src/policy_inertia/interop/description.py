@@ -22,7 +22,9 @@ from policy_inertia.networks.layers import (
     perceptron,
     run,
 )
-from policy_inertia.policies.cores import Core, default_temperature
+from policy_inertia.policies.action_filters import rule_table
+from policy_inertia.policies.continuous import ContinuousCore
+from policy_inertia.policies.cores import GREEDY, Core, default_temperature
 from policy_inertia.policies.memory import Filter, Memory
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import OutputKind
@@ -57,9 +59,9 @@ class PolicyDescription:
 
     spaces: Spaces
     core: Layers
-    """From the env's observations to the core's logits or Q-values."""
+    """From the env's observations to the core's logits or Q-values, or to continuous actions."""
     kind: OutputKind
-    """What the core returns: "logits" or "q"."""
+    """What the core returns: "logits", "q", or "action" for continuous actions."""
     temperature: float
     controller: ControllerDescription | None
     filters: tuple[Filter, ...]
@@ -72,7 +74,7 @@ class PolicyDescription:
         return run(self.core, obs)
 
 
-def describe(policy: Policy | Core, dial: bool = False) -> PolicyDescription:
+def describe(policy: Policy | Core | ContinuousCore, dial: bool = False) -> PolicyDescription:
     """Describe a policy, or a core whose network is known.
 
     Args:
@@ -83,9 +85,9 @@ def describe(policy: Policy | Core, dial: bool = False) -> PolicyDescription:
         InputError: A part of the policy cannot be written as layers and numbers, or there is no
             dial.
     """
-    if dial and (isinstance(policy, Core) or not policy.traits.dial):
+    if dial and (not isinstance(policy, Policy) or not policy.traits.dial):
         raise InputError(f"{policy} has no dial: export it without one")
-    if isinstance(policy, Core):
+    if not isinstance(policy, Policy):
         return _describe_core(policy)
     config: Any = policy.config
     nested = isinstance(policy.algorithm, Nested)
@@ -131,7 +133,7 @@ def core_network(policy: Policy) -> tuple[OutputKind, Layers]:
     return kind, features + head
 
 
-def _describe_core(core: Core) -> PolicyDescription:
+def _describe_core(core: Core | ContinuousCore) -> PolicyDescription:
     if core.layers is None:
         raise InputError(
             f"the network inside {core.name} is not known, so it cannot be exported: "
@@ -141,17 +143,23 @@ def _describe_core(core: Core) -> PolicyDescription:
         core.spaces,
         core.layers,
         core.kind,
-        core.temperature,
+        core.temperature if isinstance(core, Core) else GREEDY,
         None,
         core.filters,
         core.memory,
-        {
-            "core": core.name,
-            "method": "core",
-            "hysteresis": core.hysteresis,
-            "limit": core.limit and core.limit.to_dict(),
-        },
+        {"core": core.name, "method": "core", **_filter_settings(core)},
     )
+
+
+def _filter_settings(core: Core | ContinuousCore) -> dict[str, Any]:
+    """The filters of a core as JSON."""
+    if isinstance(core, Core):
+        return {"hysteresis": core.hysteresis, "limit": core.limit and core.limit.to_dict()}
+    return {
+        "dimensions": core.dimensions,
+        "filter": core.rule and rule_table.to_dict(core.rule),
+        "limit": core.limit and rule_table.settings_of(core.limit),
+    }
 
 
 def _describe_controller(policy: Policy, dial: bool) -> ControllerDescription:

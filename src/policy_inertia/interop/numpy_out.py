@@ -20,8 +20,11 @@ from policy_inertia.errors import InputError
 from policy_inertia.files import make_folder, write_file
 from policy_inertia.interop import numpy_runtime
 from policy_inertia.interop.description import PolicyDescription, describe
+from policy_inertia.interop.onnx_form import observation_type
+from policy_inertia.interop.onnx_forms import form_of
 from policy_inertia.interop.onnx_graph import GraphBuilder
-from policy_inertia.interop.onnx_rules import PRICE, add_policy
+from policy_inertia.interop.onnx_rules import PRICE
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.policy import Policy
@@ -58,8 +61,8 @@ class StepBuilder(GraphBuilder):
         self.arrays[name] = np.asarray(value, dtype)
         return name
 
-    def as_float(self, x: str) -> str:
-        return self.step("as_float", x)
+    def cast(self, x: str, dtype: Any) -> str:
+        return self.step(CASTS[np.dtype(dtype)], x)
 
     def integers_of(self, name: str) -> Any:
         """The integers that a constant holds, as JSON."""
@@ -142,6 +145,7 @@ OPERATORS: dict[str, Operator] = {
     "Add": _same("add"),
     "And": _same("logical_and"),
     "ArgMax": lambda g, inputs, _: g.step("expand_dims", g.step("argmax", inputs[0], 1), 1),
+    "Ceil": _same("ceil"),
     "Clip": _clip,
     "Concat": lambda g, inputs, attributes: g.step("join", attributes["axis"], *inputs),
     "Div": _divide,
@@ -152,9 +156,12 @@ OPERATORS: dict[str, Operator] = {
     "Flatten": lambda g, inputs, _: g.step("reshape", inputs[0], [1, -1]),
     "Gather": lambda g, inputs, attributes: g.step("take", *inputs, attributes.get("axis", 0)),
     "Gemm": _gemm,
+    "Greater": _same("greater"),
     "GreaterOrEqual": _same("greater_equal"),
+    "IsNaN": _same("isnan"),
     "LeakyRelu": _leaky_relu,
     "Less": _same("less"),
+    "LessOrEqual": _same("less_equal"),
     "Log": _same("log"),
     "LogSoftmax": lambda g, inputs, _: g.step("subtract", *inputs, g.step("log_sum_exp", *inputs)),
     "Max": _same("maximum"),
@@ -180,6 +187,10 @@ OPERATORS: dict[str, Operator] = {
 """ONNX operators as steps of the runtime, from graph, inputs and attributes to a result."""
 
 
+CASTS = {np.dtype(np.float32): "as_float", np.dtype(np.float64): "as_double"}
+"""Types as steps of the runtime."""
+
+
 @dataclass(frozen=True)
 class ExportedNumpy:
     """The .npz file that was written."""
@@ -191,11 +202,14 @@ class ExportedNumpy:
         return f"{self.path}: {self.steps} steps; copy {numpy_runtime.__file__} to run it"
 
 
-def export_numpy(policy: Policy | Core, path: str | os.PathLike[str]) -> ExportedNumpy:
+def export_numpy(
+    policy: Policy | Core | ContinuousCore, path: str | os.PathLike[str]
+) -> ExportedNumpy:
     """Write a policy, or a core whose network is known, for `numpy_runtime.py`.
 
     That file needs NumPy alone and may be copied. Actions are those of
-    `predict(..., deterministic=True)`, up to ties within float rounding.
+    `predict(..., deterministic=True)`, up to ties within float rounding; continuous ones are the
+    env's own.
 
     Args:
         policy: What to export; its networks must be perceptrons.
@@ -222,8 +236,8 @@ def numpy_steps(policy: PolicyDescription) -> tuple[dict[str, np.ndarray], dict[
     graph = StepBuilder()
     if policy.controller is not None and policy.controller.price_input:  # `act` may change it
         graph.arrays[PRICE] = np.array([policy.controller.numbers["price"]], np.float32)
-    example = np.zeros((1, *policy.spaces.obs_shape), np.float32)
-    results = add_policy(graph, policy, policy.core_output(example).shape[1])
+    form = form_of(policy)
+    results = form.add(graph, policy)
     memory = {f.name: f.initial(1).tolist()[0] for f in policy.memory.fields}
     for name in memory:
         result = results["action" if name == PREVIOUS_ACTION else f"next_{name}"]
@@ -233,7 +247,7 @@ def numpy_steps(policy: PolicyDescription) -> tuple[dict[str, np.ndarray], dict[
     about = {
         "steps": steps,
         "memory": memory,
-        "observation": "float32" if policy.spaces.n_states is None else "int64",
-        "first_action": policy.spaces.discrete.first,
+        "observation": np.dtype(observation_type(policy)).name,
+        "first_action": form.metadata(policy).get("first_action", 0),
     }
     return {name: array for name, array in graph.arrays.items() if name in used}, about

@@ -3,6 +3,7 @@
 policy = Policy("policy.npz")
 action = policy.act(observation)  # one observation; a dial also takes a price: act(obs, 0.1)
 policy.reset()                    # at the start of every further episode
+policy.reset(action)              # at a hand-over, continuous actions only: start from this action
 """
 
 import json
@@ -11,11 +12,13 @@ from typing import Any
 import numpy as np
 
 NAMES = """add subtract multiply divide floor_divide remainder negative absolute maximum minimum exp
-expm1 log sqrt tanh logaddexp equal less greater greater_equal logical_and logical_or logical_not
-where matmul argmax sum take reshape expand_dims squeeze shape broadcast_to"""
+expm1 log sqrt tanh logaddexp ceil isnan equal less less_equal greater greater_equal logical_and
+logical_or logical_not where matmul argmax sum take reshape expand_dims squeeze shape
+broadcast_to"""
 OPERATIONS: dict[str, Any] = {name: getattr(np, name) for name in NAMES.split()} | {
     "join": lambda axis, *parts: np.concatenate(parts, axis),
     "as_float": lambda x: x.astype(np.float32),
+    "as_double": lambda x: x.astype(np.float64),
     "log_sum_exp": lambda x: np.logaddexp.reduce(x, 1, keepdims=True),
 }
 
@@ -24,12 +27,15 @@ class Policy:
     def __init__(self, path: str) -> None:
         self.arrays = dict(np.load(path))
         self.about = json.loads(str(self.arrays.pop("about")))
-        self.state = {name: np.array([first]) for name, first in self.about["memory"].items()}
+        self.first = {name: np.array([first]) for name, first in self.about["memory"].items()}
+        self.state = self.first
 
-    def reset(self) -> None:
-        self.state["previous_action"] = np.array([-1])
+    def reset(self, action: Any = None) -> None:
+        state = self.state if action is None else self.first
+        last = self.first["previous_action"] if action is None else np.array([action])
+        self.state = {**state, "previous_action": last}
 
-    def act(self, observation: Any, price: float | None = None) -> int:
+    def act(self, observation: Any, price: float | None = None) -> Any:
         obs = np.array([observation], self.about["observation"])
         values = {**self.arrays, **self.state, "observation": obs}
         if price is not None:
@@ -38,4 +44,5 @@ class Policy:
             given = [values[x] if isinstance(x, str) else x for x in inputs]
             values[output] = OPERATIONS[operation](*given)
         self.state = {name: values[f"next_{name}"] for name in self.state}
-        return int(self.state["previous_action"][0]) + int(self.about["first_action"])
+        action = self.state["previous_action"][0] + self.about["first_action"]
+        return int(action) if action.dtype.kind == "i" else action

@@ -65,8 +65,13 @@ class GraphBuilder:
         """Add an array of integers; a range stands for the list of its numbers."""
         return self.constant([list(v) if isinstance(v, range) else v for v in values], np.int64)
 
+    def cast(self, x: str, dtype: Any) -> str:
+        """The same numbers as another type."""
+        kind = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.add("Cast", x, to=kind)
+
     def as_float(self, x: str) -> str:
-        return self.add("Cast", x, to=self.onnx.TensorProto.FLOAT)
+        return self.cast(x, np.float32)
 
     def column(self, x: str) -> str:
         """(B,) -> (B, 1)."""

@@ -16,6 +16,7 @@ from policy_inertia.actions.bucket import TOKEN
 from policy_inertia.algorithms.losses import IMPOSSIBLE, LOG_ZERO
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import ControllerDescription, PolicyDescription
+from policy_inertia.interop.onnx_form import OBSERVATION
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.interop.onnx_layers import add_network
 from policy_inertia.interop.onnx_tokens import plan_values, token_level, tokens_after
@@ -24,7 +25,8 @@ from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION, REMAINING, Filter, Hold
 from policy_inertia.policies.token_bucket import TOKENS, TokenBucket
 
-OBSERVATION, PRICE = "observation", "lambda"  # names of inputs
+PRICE = "lambda"
+"""The name of an input."""
 
 
 class Inputs(NamedTuple):

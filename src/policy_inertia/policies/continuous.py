@@ -31,7 +31,12 @@ from policy_inertia.policies.continuous_file import (
     write_continuous,
 )
 from policy_inertia.policies.memory import PREVIOUS_ACTION, Filter, State, memory_of
-from policy_inertia.policies.probing import OutputFunction, example_observations, gym_space
+from policy_inertia.policies.probing import (
+    OutputFunction,
+    OutputKind,
+    example_observations,
+    gym_space,
+)
 from policy_inertia.schema import in_file
 
 EXAMPLES = 3
@@ -53,7 +58,7 @@ class ContinuousCore:
         curve: What the filter does at each of its settings; None before `calibrate_filter`.
     """
 
-    kind = "action"
+    kind: OutputKind = "action"
 
     def __init__(
         self,
@@ -153,13 +158,18 @@ class ContinuousCore:
         single = obs.shape == self.spaces.obs_shape
         obs = obs[None] if single else obs
         state = self.memory.at(state, len(obs), episode_start)
-        action = self.output(obs)
+        state = self.filtered(self.output(obs), state)
+        env_action = self.actions.to_env(state[PREVIOUS_ACTION])
+        return (env_action[0] if single else env_action), state
+
+    def filtered(self, action: np.ndarray, state: State) -> State:
+        """The state after a step in which the policy itself wants these actions, `(n, d)`; its
+        previous action is the action to take."""
         fields: State = {}
         for rule in self.filters:
             action, own = rule.step(action, NO_SCORES, state)
             fields |= own
-        env_action = self.actions.to_env(action)
-        return (env_action[0] if single else env_action), {**fields, PREVIOUS_ACTION: action}
+        return {**fields, PREVIOUS_ACTION: action}
 
     def reset_to(self, action: ArrayLike) -> State:
         """The state after somebody else, such as a person, has taken an action: a hand-over.

@@ -76,38 +76,38 @@ class ActionFilter:
     role: str = "filter"
 
     @cached_property
-    def _touched(self) -> np.ndarray:
+    def touched(self) -> np.ndarray:
         """The places of the numbers that the rule touches."""
         return np.flatnonzero([meaning != "untouched" for meaning in self.dimensions])
 
     @cached_property
-    def _delta(self) -> np.ndarray | None:
+    def delta(self) -> np.ndarray | None:
         """Which of the touched numbers are deltas; None if there are none."""
-        delta = np.array([self.dimensions[i] == "delta" for i in self._touched], bool)
+        delta = np.array([self.dimensions[i] == "delta" for i in self.touched], bool)
         return delta if delta.any() else None
 
     @cached_property
-    def _zero(self) -> np.ndarray:
+    def zero(self) -> np.ndarray:
         """Where 0 of the env's units lies inside, for the touched numbers."""
-        return (-self.actions.middle / self.actions.half_range)[self._touched]
+        return (-self.actions.middle / self.actions.half_range)[self.touched]
 
     def _started(self, rows: np.ndarray) -> Values:
         """The memory, as if the positions had been `rows` for ever."""
         memory = self.rule.start(rows)
-        if self._delta is not None:
+        if self.delta is not None:
             memory |= {"wanted": np.zeros_like(rows), "taken": np.zeros_like(rows)}
         return {f"{self.role}_{key}": values for key, values in memory.items()}
 
     @cached_property
-    def _widths(self) -> dict[str, int]:
+    def widths(self) -> dict[str, int]:
         """How many numbers each field has for one env."""
-        started = self._started(np.zeros((1, len(self._touched))))
+        started = self._started(np.zeros((1, len(self.touched))))
         return {name: row.shape[1] for name, row in started.items()}
 
     @property
     def fields(self) -> tuple[Field, ...]:
         """NaN stands for a rule that has not started."""
-        k = len(self._touched)
+        k = len(self.touched)
 
         def field(name: str, width: int) -> Field:
             return Field(
@@ -117,45 +117,50 @@ class ActionFilter:
                 optional=True,
             )
 
-        return tuple(field(name, width) for name, width in self._widths.items())
+        return tuple(field(name, width) for name, width in self.widths.items())
 
     def step(self, choice: np.ndarray, scores: Array, state: State) -> tuple[np.ndarray, State]:
-        if not len(self._touched):
+        if not len(self.touched):
             return choice, {}
-        everything = len(self._touched) == choice.shape[1]
-        x = choice if everything else choice[:, self._touched]
-        y, memory = self._apply(x, self._memory(x, state))
+        everything = len(self.touched) == choice.shape[1]
+        x = choice if everything else choice[:, self.touched]
+        y, memory = self.apply(x, self._memory(x, state))
         if not everything:
             y, touched = choice.copy(), y
-            y[:, self._touched] = touched
+            y[:, self.touched] = touched
         return y, memory
 
     def _memory(self, x: np.ndarray, state: State) -> State:
         """The memory to act with: started where a part of it is missing or another rule's."""
-        memory = {name: state[name] for name in self._widths}
-        if any(memory[name].shape[1] != width for name, width in self._widths.items()):
-            memory = {
-                name: np.full((len(x), width), np.nan) for name, width in self._widths.items()
-            }
+        memory = {name: state[name] for name in self.widths}
+        if any(memory[name].shape[1] != width for name, width in self.widths.items()):
+            memory = {name: np.full((len(x), width), np.nan) for name, width in self.widths.items()}
         fresh = np.isnan(sum(rows[:, :1] for rows in memory.values()))
         if not fresh.any():
             return memory
-        previous = state[PREVIOUS_ACTION][:, self._touched]
-        start = np.where(np.isnan(previous), x, previous)
-        if self._delta is not None:
-            start = np.where(self._delta, 0, start)
-        return {
-            name: np.where(fresh, rows, memory[name]) for name, rows in self._started(start).items()
-        }
+        started = self.start(x, state[PREVIOUS_ACTION][:, self.touched])
+        return {name: np.where(fresh, rows, memory[name]) for name, rows in started.items()}
 
-    def _apply(self, x: np.ndarray, state: State) -> tuple[np.ndarray, State]:
+    def start(self, x: np.ndarray, previous: np.ndarray) -> State:
+        """The memory of a rule that starts, for the touched numbers.
+
+        Args:
+            x: What the policy wants.
+            previous: The action from which to start; NaN for none.
+        """
+        start = np.where(np.isnan(previous), x, previous)
+        if self.delta is not None:
+            start = np.where(self.delta, 0, start)
+        return self._started(start)
+
+    def apply(self, x: np.ndarray, state: State) -> tuple[np.ndarray, State]:
         """The actions to take for the touched numbers, and the new memory."""
         memory = {name.removeprefix(f"{self.role}_"): rows for name, rows in state.items()}
-        if self._delta is None:
+        if self.delta is None:
             y, memory = self.rule.step(x, memory)
             y = np.minimum(np.maximum(y, -1), 1)
         else:
-            y, memory = self._apply_to_positions(x, self._delta, memory)
+            y, memory = self._apply_to_positions(x, self.delta, memory)
         return y, {f"{self.role}_{key}": rows for key, rows in memory.items()}
 
     def _apply_to_positions(
@@ -163,9 +168,9 @@ class ActionFilter:
     ) -> tuple[np.ndarray, Values]:
         """Where numbers are deltas, smooth the position that they add up to."""
         taken = memory["taken"]
-        wanted = np.where(delta, memory["wanted"] + x - self._zero, x)
+        wanted = np.where(delta, memory["wanted"] + x - self.zero, x)
         y, memory = self.rule.step(wanted, memory)
-        y = np.clip(np.where(delta, y - taken + self._zero, y), -1, 1)
-        taken = np.where(delta, taken + y - self._zero, 0)
+        y = np.clip(np.where(delta, y - taken + self.zero, y), -1, 1)
+        taken = np.where(delta, taken + y - self.zero, 0)
         target = taken if self.rule.forgets else np.where(delta, wanted, 0)
         return y, memory | {"wanted": target, "taken": taken}

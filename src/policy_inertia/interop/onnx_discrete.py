@@ -1,0 +1,140 @@
+"""Policies with a finite list of actions as ONNX: outputs, and the comparison with a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from policy_inertia.algorithms.losses import IMPOSSIBLE
+from policy_inertia.errors import InputError
+from policy_inertia.interop.description import PolicyDescription
+from policy_inertia.interop.onnx_form import OBSERVATION, Form, Tensor, observation_type
+from policy_inertia.interop.onnx_graph import GraphBuilder
+from policy_inertia.interop.onnx_in import session
+from policy_inertia.interop.onnx_rules import PRICE, add_policy
+from policy_inertia.policies.cores import Core
+from policy_inertia.policies.memory import PREVIOUS_ACTION, State
+from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.probing import example_observations, gym_space
+
+TOLERANCE = 1e-4  # of probabilities and inertia, absolute
+ROUNDING = 1e-5  # relative; closer scores count as ties
+
+
+def _add(graph: GraphBuilder, policy: PolicyDescription) -> dict[str, str]:
+    example = np.zeros((1, *policy.spaces.obs_shape), np.float32)
+    return add_policy(graph, policy, policy.core_output(example).shape[1])
+
+
+def _outputs(policy: PolicyDescription) -> dict[str, Tensor]:
+    return {
+        "action": Tensor(np.int64, ()),
+        "probabilities": Tensor(np.float32, (policy.spaces.discrete.n,)),
+        "inertia": Tensor(np.float32, ()),
+    }
+
+
+def _metadata(policy: PolicyDescription) -> dict[str, Any]:
+    actions = policy.spaces.discrete
+    return {"first_action": actions.first, "n_actions": actions.n}
+
+
+def compare(
+    policy: Policy | Core, description: PolicyDescription, path: Path, data: bytes, n: int
+) -> tuple[float, int]:
+    """Compare a file with its policy on `n` random inputs.
+
+    Returns:
+        The largest difference of a number, and how many actions differ. Actions may differ only
+        where two of them are equally good up to rounding.
+
+    Raises:
+        InputError: The file and the policy differ.
+    """
+    name = str(policy)
+    space = policy.space if isinstance(policy, Core) else gym_space(policy.spaces)
+    obs = example_observations(space, n)
+    state = _random_state(policy, n)
+    previous = state[PREVIOUS_ACTION]
+    feed = {
+        OBSERVATION: obs.astype(observation_type(description)),
+        **state,
+    }
+    if isinstance(policy, Core):
+        acting = policy.acting(obs)
+    else:
+        if description.controller is not None and description.controller.price_input:
+            feed[PRICE] = _random_prices(policy, n)
+            policy = policy.at(feed[PRICE])
+        acting = policy.acting(policy.spaces.encode(obs), previous, policy.tokens(state))
+    action, new_state = policy.predict(obs, state, deterministic=True)
+    action = policy.spaces.actions.from_env(action)
+    expected = {f"next_{name}": rows for name, rows in new_state.items() if name != PREVIOUS_ACTION}
+    names = ["action", "probabilities", "inertia", *expected]
+    their_action, their_pi, their_mu, *fields = session(path, data).run(names, feed)
+
+    pi = np.exp(acting.policy.log_pi).reshape(n, policy.spaces.discrete.n, -1).sum(2)
+    gaps = np.maximum(abs(pi - their_pi).max(1), abs(acting.mu - their_mu))
+    differ = action != their_action
+    for ours, theirs in zip(expected.values(), fields, strict=True):
+        differ |= ours != theirs
+    scores = np.asarray(acting.scores)
+    near = _ties(policy, description, obs, previous, scores, acting.core.mode())
+    difference = float(gaps[~near].max(initial=0))
+    wrong = int((differ & ~near).sum())
+    if not difference <= TOLERANCE or wrong:
+        raise InputError(
+            f"the ONNX graph differs from {name} by {difference:.1e} and in {wrong} of {n} "
+            "actions: nothing was written, so please report it"
+        )
+    return difference, int(differ.sum())
+
+
+def _random_state(policy: Policy | Core, n: int) -> State:
+    """States in the middle of episodes and at their start, with any previous action."""
+    rng = np.random.default_rng(1)
+    state = policy.memory.sample(rng, n)
+    return policy.memory.reset(state, rng.random(n) < 0.25)
+
+
+def _random_prices(policy: Policy, n: int) -> np.ndarray:
+    """Prices over a dial's whole range and beyond, its core, and the price that it is set to."""
+    price, largest = policy.price, policy.largest_price
+    assert price is not None
+    assert largest is not None
+    spread = np.random.default_rng(2).choice([-1.0, -0.01, 0.0, 0.003, 0.1, 0.5, 2.0], n) * largest
+    return np.where(np.arange(n) % 4 == 0, price, spread).astype(np.float32)
+
+
+def _ties(
+    policy: Policy | Core,
+    description: PolicyDescription,
+    obs: np.ndarray,
+    previous: np.ndarray,
+    scores: np.ndarray,
+    core_action: np.ndarray,
+) -> np.ndarray:
+    """The rows in which rounding may decide which action is taken."""
+    rows = np.arange(len(obs))
+    near = nearly_tied(description.core_output(obs)) | nearly_tied(scores)
+    if description.controller is not None:  # it may compare repeating with the core's action
+        repeat, follow = scores[rows, previous], scores[rows, core_action]
+        near |= (previous != core_action) & (abs(repeat - follow) <= ROUNDING * (1 + abs(follow)))
+    if policy.hysteresis is not None:
+        gain = scores.max(1) - scores[rows, previous]
+        sizes = np.where(scores > IMPOSSIBLE, abs(scores), 0)
+        near |= abs(gain - policy.hysteresis) <= ROUNDING * (1 + sizes.max(1))
+    return near
+
+
+def nearly_tied(scores: np.ndarray) -> np.ndarray:
+    """The rows in which the two best scores differ by no more than rounding."""
+    if scores.shape[1] == 1:
+        return np.zeros(len(scores), bool)
+    best = np.sort(scores, axis=1)
+    return best[:, -1] - best[:, -2] <= ROUNDING * (1 + abs(best[:, -1]))
+
+
+FORM = Form(_add, _outputs, _metadata, compare)
