@@ -7,15 +7,13 @@ A DQN of Stable-Baselines3 on Two-Way and the same DQN with a controller drive f
 """
 
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 
 import tyro
-from PIL import Image
 
 import policy_inertia as pi
-from policy_inertia.drawing.video import draw, save
-from policy_inertia.evaluation.recording import Recording, record
+from policy_inertia.drawing.video import write
+from policy_inertia.evaluation.recording import record
 from policy_inertia.study.declared.plug_in import CORE_STEPS, KWARGS, STEPS, TASK, train_core
 
 
@@ -32,19 +30,6 @@ class Options:
     """Seed of the training runs."""
     start: int = 2
     """Seed of the episode."""
-
-
-def together(before: Recording, after: Recording) -> list[Image.Image]:
-    """One above the other; the episode that ends first waits at its last picture."""
-    columns = [list(draw(recording)) for recording in (before, after)]
-    pictures = []
-    for pair in zip_longest(*columns):
-        top, bottom = (image or column[-1] for image, column in zip(pair, columns, strict=True))
-        picture = Image.new("RGB", (top.width, top.height + bottom.height))
-        picture.paste(top)
-        picture.paste(bottom, (0, top.height))
-        pictures.append(picture)
-    return pictures
 
 
 def main(options: Options) -> None:
@@ -75,7 +60,7 @@ def main(options: Options) -> None:
         )[0]
         for name, label in (("core", "DQN"), ("controller", "DQN, smoothed"))
     )
-    save(together(before, after), options.out, speed=5)
+    write([after], options.out, speed=5, others=[before])
     print(f"wrote {options.out}: {before.switches} switches before, {after.switches} after")
 
 

@@ -7,8 +7,8 @@ from policy_inertia import InputError
 from policy_inertia.run_settings import RunConfig, settings
 
 
-def test_defaults_are_the_papers_and_variants_are_rows() -> None:
-    config = settings("nsac", "Somewhere-v0")
+def test_the_preset_of_the_paper_is_its_table_and_variants_are_rows() -> None:
+    config = settings("nsac", "Somewhere-v0", preset="paper")
     assert (config.gamma, config.batch_size, config.buffer_size) == (0.99, 64, 200_000)
     assert (config.eval_every, config.eval_episodes) == (5_000, 20)
     nested: Any = config.config

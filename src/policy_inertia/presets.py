@@ -1,26 +1,22 @@
-"""Presets: settings that work on a task, by the class of the config that they belong to.
+"""Presets: settings of whole runs, by the class of the config that they belong to.
 
-Where no preset is listed, the defaults of the configs hold: the paper's settings for Highway.
+What a preset does not name, the defaults of the configs give: the paper's settings for Highway.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from policy_inertia.errors import InputError, nearest
+
 Preset = dict[str, dict[str, Any]]
 """Settings by the name of a config class; those of a base class hold for its subclasses."""
 
-CLASSIC: Preset = {
-    "DQNConfig": {
-        "learning_rate": 1e-3,
-        "target_period": 50,
-        "epsilon_decay": 2e-4,
-        "epsilon_final": 0.05,
-    },
-    "SACConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
-    "InertiaConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
-    "ValuedConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
+DEFAULT: Preset = {
+    "RunConfig": {"normalise": True},
+    "DQNConfig": {"learning_rate": 1e-3},
 }
+"""Learns well on what people bring, in the number of steps that they ask for."""
 
 # The paper's column for Atari. Ours are how often to evaluate (in the paper 20 rollouts every 5,000
 # steps) and, because the paper does not state them, the number of steps and when to start learning.
@@ -47,10 +43,20 @@ ATARI: Preset = {
     "ValuedConfig": _ATARI_CONTROLLER,
 }
 
-PRESETS: dict[str, Preset] = {"CartPole-v1": CLASSIC, "atari": ATARI}
-"""By an env's id, or by the family that the task registry gives it."""
+PRESETS: dict[str, dict[str, Preset]] = {
+    "default": {"": DEFAULT, "atari": ATARI},
+    "paper": {"": {}, "atari": ATARI},
+}
+"""By name, and then by the family that the task registry gives an env; "" is all other envs."""
 
 
-def preset_of(env: str, family: str = "") -> Preset:
-    """The preset of an env, else of its family, else no settings."""
-    return PRESETS.get(env) or PRESETS.get(family, {})
+def find_preset(name: str, family: str = "") -> Preset:
+    """Find a preset by its name, for an env of a family.
+
+    Raises:
+        InputError: There is no such preset.
+    """
+    if name not in PRESETS:
+        raise InputError(f"there is no preset '{name}'{nearest(name, PRESETS)}")
+    rows = PRESETS[name]
+    return rows.get(family, rows[""])

@@ -12,7 +12,7 @@ from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.envs.registry import task_of
 from policy_inertia.errors import InputError, refuse_outside
 from policy_inertia.methods import find_method
-from policy_inertia.presets import Preset, preset_of
+from policy_inertia.presets import Preset, find_preset
 from policy_inertia.schema import read_as, read_into
 
 
@@ -89,7 +89,8 @@ class RunConfig:
         """The inverse of `to_dict`."""
         table = read_as(dict[str, Any], values)
         known = read_as(_Named, {k: v for k, v in table.items() if k in ("method", "env")})
-        return read_into(settings(known.method, known.env), values)
+        # a setting that is missing came later: it then means what the paper does
+        return read_into(settings(known.method, known.env, preset="paper"), values)
 
 
 def refuse_bad_repeats(repeats: tuple[int, ...]) -> None:
@@ -108,18 +109,19 @@ class _Named:
     env: str
 
 
-def settings(name: str, env: str, **changes: Any) -> RunConfig:
-    """Fill in a run: the method's row, the task's preset, then `changes`.
+def settings(name: str, env: str, preset: str = "default", **changes: Any) -> RunConfig:
+    """Fill in a run: the method's row, the preset, then `changes`.
 
     Args:
         name: A method from `METHODS`.
         env: A Gymnasium id.
+        preset: A name from `PRESETS`: "default", or "paper" for the paper's settings.
         changes: Settings of the run (`steps=...`) or of the method's own config (`mu0=...`); the
             core of a nested method is changed with `core={...}`.
     """
     row, task = find_method(name), task_of(env)
     config = RunConfig(name, env, row.config, repeats=row.repeats, penalty=row.penalty)
-    config = override(config, preset_of(env, task.family))
+    config = override(config, find_preset(preset, task.family))
     config = dataclasses.replace(config, eval_env_kwargs=task.eval_env_kwargs)
     own = {field.name for field in dataclasses.fields(RunConfig)}
     of_method = {name: value for name, value in changes.items() if name not in own}

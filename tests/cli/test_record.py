@@ -32,3 +32,22 @@ def test_episodes_are_recorded_within_a_limit(run: Run, nested_run: Path, tmp_pa
     assert code == 0
     switches = int(text.split(" switches")[0].split()[-1])
     assert switches <= 2
+
+
+def test_a_policy_of_the_package_is_filmed_within_a_budget_beside_another(
+    run: Run, tmp_path: Path
+) -> None:
+    words = (
+        "--budget",
+        0.15,
+        "--beside",
+        "two-way-dqn",
+        "--greedy",
+        "--out",
+        tmp_path / "film.gif",
+    )
+    code, text, _ = run("record", "two-way", *words)
+    assert code == 0
+    before, after = (int(line.split(" switches")[0].split()[-1]) for line in text.splitlines()[:2])
+    assert text.startswith("two-way-dqn, episode 0: return")
+    assert after < before

@@ -14,7 +14,7 @@ from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.cli.flags import RunOptions
 from policy_inertia.envs.spec import Spec
 from policy_inertia.methods import METHODS
-from policy_inertia.run_settings import RunConfig
+from policy_inertia.run_settings import settings
 from policy_inertia.types import Transition
 from tests.cli.conftest import SHORT_FLAGS, Run
 
@@ -78,12 +78,14 @@ def setting_flags(config: Any, prefix: str = "", only: Any = None) -> Iterator[s
 @pytest.mark.parametrize("method", METHODS)
 def test_help_offers_the_settings_of_the_run_and_of_the_method_only(method: str, run: Run) -> None:
     offered = set(re.findall(r"^│ (?:-h, )?--([\w.-]+)", run("train", method, "--help").out, re.M))
-    own = {field.name for field in dataclasses.fields(RunOptions)}
-    of_run = {field.name for field in dataclasses.fields(RunConfig)} - {"method", "env", "config"}
-    switched_on = set(setting_flags(METHODS[method].config, only=True))
-    expected = {"help", *setting_flags(METHODS[method].config)} - switched_on
-    expected |= {re.sub(r"([\w-]+)$", r"no-\1", name) for name in switched_on}
-    expected |= {name.replace("_", "-") for name in own | of_run}
+    own = {field.name.replace("_", "-") for field in dataclasses.fields(RunOptions)}
+    defaults = settings(method, "ENV")
+    flags, on = (
+        {name.removeprefix("config.") for name in setting_flags(defaults, only=only)}
+        for only in (None, True)
+    )
+    expected = flags - on | {re.sub(r"([\w-]+)$", r"no-\1", name) for name in on}
+    expected = {"help", "preset", *own, *expected} - {"method", "env"}
     assert offered == expected
 
 
@@ -115,7 +117,7 @@ def settings_read(config: AlgorithmConfig) -> set[str]:
     """The settings that an algorithm reads while it is built, learns and acts."""
     reads: set[str] = set()
     spec = Spec(OBS_DIM, Discrete(ACTIONS))
-    algorithm = recording_reads(config, reads).build(spec)
+    algorithm = recording_reads(config, reads).for_steps(100).build(spec)
     state = algorithm.init(np.random.default_rng(0))
     numbers = np.zeros(BATCH, np.float32)
     actions = np.zeros(BATCH, np.int32)

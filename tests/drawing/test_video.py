@@ -41,6 +41,20 @@ def test_gif_shows_every_step(policy: Policy, tmp_path: Path) -> None:
     assert blue == [action == 0 for action in actions]
 
 
+def test_two_films_are_shown_one_above_the_other_until_the_longer_one_ends(
+    policy: Policy, tmp_path: Path
+) -> None:
+    (short,) = record(policy, seen, steps=3)
+    (long,) = record(policy, seen)
+    video.write([long], tmp_path / "a.gif", others=[short])
+    with Image.open(tmp_path / "a.gif") as gif:
+        assert gif.size == (480, 2 * (360 + video.PANEL))
+        gif.seek(getattr(gif, "n_frames", 1) - 1)
+        last = np.asarray(gif.convert("RGB"))
+    ends = [list(video.draw(recording))[-1] for recording in (short, long)]
+    assert np.abs(last.astype(int) - np.concatenate([np.asarray(e) for e in ends])).mean() < 2
+
+
 def test_picture_shows_its_own_frame(policy: Policy) -> None:
     (recording,) = record(policy, seen)
     shown = [int(np.asarray(picture)[5, 5, 0]) for picture in video.draw(recording)]

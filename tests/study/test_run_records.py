@@ -136,6 +136,22 @@ def test_a_record_with_other_settings_is_not_used_and_never_overwritten(
     assert recorded.has(saving.runs(tmp_path)[0])  # it cannot change a figure
 
 
+def test_a_setting_that_came_after_a_record_had_the_papers_value(tmp_path: Path) -> None:
+    paper = quick(seeds=1, settings={"preset": "paper"})
+    records = Records(tmp_path / "records", writable=True)
+    run_study(paper, tmp_path / "a", records=records)
+    run = paper.runs(tmp_path)[0]
+    file = records.file(run)
+    record = json.loads(file.read_text())
+    del record["config"]["normalise"]
+    file.write_text(json.dumps(record))
+    assert records.has(run)
+    changed = quick(seeds=1, settings={"preset": "paper", "normalise": True}).runs(tmp_path)[0]
+    records.file(changed).parent.mkdir(parents=True)
+    file.rename(records.file(changed))
+    assert not records.has(changed)
+
+
 def test_a_record_that_lacks_an_evaluation_is_made_anew(tmp_path: Path) -> None:
     records = Records(tmp_path / "records", writable=True)
     run_study(quick(), tmp_path / "a", records=records)

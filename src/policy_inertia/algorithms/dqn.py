@@ -35,6 +35,8 @@ class DQNConfig(interface.AlgorithmConfig):
     """Decrease of epsilon at each update, from 1; try 1e-4 for short runs."""
     epsilon_final: float = 0.1
     """Where epsilon stays."""
+    exploration: float | None = None
+    """The share of the run's steps over which epsilon falls; None: it falls by epsilon_decay."""
     double: bool = False
     """Let the network itself choose the next action whose value its target gives (double DQN):
     values are then less often too high."""
@@ -49,11 +51,19 @@ class DQNConfig(interface.AlgorithmConfig):
         refuse_outside(self, 0, None, "learning_rate", "epsilon_decay")
         refuse_outside(self, 1, None, "hidden", "train_interval", "target_period")
         refuse_outside(self, 0, 1, "epsilon_final")
+        if self.exploration is not None:
+            refuse_outside(self, 0, 1, "exploration")
         refuse_huber(self.huber)
 
     @property
     def traits(self) -> interface.Traits:
         return interface.Traits(scores="values", deterministic=True)
+
+    def for_steps(self, steps: int) -> DQNConfig:
+        if self.exploration is None:
+            return self
+        updates = max(self.exploration * steps / self.train_interval, 1)
+        return replace(self, epsilon_decay=(1 - self.epsilon_final) / updates, exploration=None)
 
     def build(self, spec: Spec) -> interface.Algorithm:
         return dqn(self, spec)

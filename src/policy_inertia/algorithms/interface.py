@@ -56,6 +56,10 @@ class AlgorithmConfig:
         """Make the algorithm that has these settings, for a task of these sizes."""
         raise NotImplementedError
 
+    def for_steps(self, steps: int) -> AlgorithmConfig:
+        """These settings for a run of so many env steps; settings that are shares become counts."""
+        return self
+
     @property
     def core_config(self) -> AlgorithmConfig:
         """The settings of the core; these settings themselves where nothing is nested."""

@@ -86,6 +86,9 @@ class NestedConfig(AlgorithmConfig):
     def core_config(self) -> AlgorithmConfig:
         return self.core
 
+    def for_steps(self, steps: int) -> NestedConfig:
+        return replace(self, core=self.core.for_steps(steps))
+
     def controller(self, spec: Spec) -> Controller:
         """Make the controller that has these settings."""
         raise NotImplementedError

@@ -37,6 +37,7 @@ class Dial(Command):
         from policy_inertia.calibration.curves import curves
         from policy_inertia.drawing.calibration_plot import draw_calibrations
         from policy_inertia.drawing.plots import picture_kind
+        from policy_inertia.planner.known_edges import LABEL, known_edge
         from policy_inertia.policies.core_policy import label_of
 
         picture = self.out or self.source.beside("dial.png")
@@ -60,5 +61,8 @@ class Dial(Command):
                 curve.table,
             )
         tables = {curve.label: curve.table for curve in measured}
-        draw_calibrations(tables, f"{label_of(policy)} on {env}", picture)
+        edge = known_edge(env, kwargs)
+        draw_calibrations(
+            tables, f"{label_of(policy)} on {env}", picture, {LABEL: edge} if edge else None
+        )
         say(f"Picture: {picture}")

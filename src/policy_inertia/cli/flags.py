@@ -107,8 +107,9 @@ class PolicyFile:
     """Which policy."""
 
     policy: Positional[Path]
-    """A run folder or policy file (.safetensors), or a policy of others: a zip of
-    Stable-Baselines3, an RL Zoo folder, or an ONNX file."""
+    """A run folder or policy file (.safetensors); a policy of others: a zip of
+    Stable-Baselines3, an RL Zoo folder, or an ONNX file; or one that comes with the package:
+    lane-change, merge, intersection or two-way, as it is or with -dqn or -nsac."""
     best: bool = False
     """Take the policy of the run's best evaluation. Default: the last policy of the run."""
     trust: Trust = False
@@ -129,7 +130,10 @@ class PolicyFile:
         return load_any(file, env, env_kwargs, **options)
 
     def beside(self, name: str) -> Path:
-        """Return the path of `name` in the run folder, or in the folder of the policy file."""
+        """Return the path of `name` in the run folder, or in the folder of the policy file.
+
+        For a policy that comes with the package, that is the current folder.
+        """
         return (self.policy if self.policy.is_dir() else self.policy.parent) / name
 
 

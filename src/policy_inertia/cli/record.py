@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from tyro.conf import DisallowNone, arg
 
@@ -21,6 +21,10 @@ from policy_inertia.cli.flags import (
 )
 from policy_inertia.cli.view import say
 
+if TYPE_CHECKING:
+    from policy_inertia.evaluation.recording import Recording
+    from policy_inertia.policies.policy import Policy
+
 
 @dataclass(frozen=True)
 class Record(Command):
@@ -36,11 +40,16 @@ class Record(Command):
     source: Annotated[PolicyInEnv, arg(name="")]
     out: Annotated[DisallowNone[Path | None], default_is("recording.gif beside the policy")] = None
     """The file to write: .gif, or .mp4 where imageio-ffmpeg is installed."""
+    beside: Annotated[DisallowNone[Path | None], default_is("none")] = None
+    """Another policy, filmed from the same starts and shown above: before and after."""
     episodes: int = 1
     """Number of episodes, shown one after the other."""
     seed: Seed = 0
     greedy: bool = False
     """Take the most probable action instead of sampling one."""
+    budget: Annotated[DisallowNone[float | None], default_is("none")] = None
+    """Act at the setting that switches in at most this share of the steps, by the policy's
+    calibration."""
     hysteresis: Threshold = None
     limit: Rate = None
     burst: Burst = None
@@ -51,20 +60,34 @@ class Record(Command):
 
     def run(self) -> None:
         from policy_inertia.drawing import video
-        from policy_inertia.evaluation.recording import record
-        from policy_inertia.policies.core_policy import label_of
+        from policy_inertia.interop.any_policy import load_any
 
         path = self.out or self.source.beside("recording.gif")
         video.check_path(path)
         held_to = limit(self.limit, self.burst)
         policy = self.source.load()
         env, kwargs = self.source.environment(policy)
+        if self.budget is not None:
+            policy = policy.with_budget(self.budget)
         if self.hysteresis is not None:
             policy = policy.with_hysteresis(self.hysteresis)
         if held_to is not None:
             policy = policy.within(held_to)
+        other = None if self.beside is None else load_any(self.beside, env, kwargs)
         render_offscreen()
-        episodes = record(
+        above = None if other is None else self._film(other, env, kwargs)
+        episodes = self._film(policy, env, kwargs)
+        video.write(episodes, path, self.speed, above)
+        if above is not None:
+            _show(above, f"{self.beside}, ")
+        _show(episodes)
+        say(f"Recorded: {path}")
+
+    def _film(self, policy: Policy, env: str, kwargs: dict[str, Any]) -> list[Recording]:
+        from policy_inertia.evaluation.recording import record
+        from policy_inertia.policies.core_policy import label_of
+
+        return record(
             policy,
             env,
             self.episodes,
@@ -74,11 +97,12 @@ class Record(Command):
             steps=self.steps,
             env_kwargs=kwargs,
         )
-        video.write(episodes, path, self.speed)
-        for k, episode in enumerate(episodes):
-            cut = ", cut there" if episode.cut else ""
-            say(
-                f"episode {k}: return {episode.return_:.1f}, {episode.switches} switches in "
-                f"{len(episode.steps)} steps{cut}"
-            )
-        say(f"Recorded: {path}")
+
+
+def _show(episodes: list[Recording], name: str = "") -> None:
+    for k, episode in enumerate(episodes):
+        cut = ", cut there" if episode.cut else ""
+        say(
+            f"{name}episode {k}: return {episode.return_:.1f}, {episode.switches} switches in "
+            f"{len(episode.steps)} steps{cut}"
+        )

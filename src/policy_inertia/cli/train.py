@@ -17,9 +17,8 @@ from policy_inertia.errors import InputError
 METHOD_PAGE = """\
 Train '{method}': {about}.
 
-These are all flags. The defaults are the settings of the environment, if 'policy-inertia tasks'
-lists it; otherwise they are the paper's settings for Highway. Flags that begin with --core set the
-core of a nested method.
+These are all flags. The defaults are those of --preset {preset}; the other presets are
+{others}. Flags that begin with --core set the core of a nested method.
 """
 LOOSEST = {"price": "price 0", "rate": "no limit"}
 """How a policy acts after its training, by what can be set."""
@@ -47,6 +46,9 @@ class Train(Command):
     env_kwargs: EnvKwargs = ()
     eval_env_kwargs: Assignments = ()
     """Arguments of the environment that evaluation overrides."""
+    preset: str = "default"
+    """The defaults of all other flags: 'default' learns well on many tasks, 'paper' is the paper's
+    table of settings."""
     config: Annotated[Any, Suppress] = None  # a RunConfig, whose flags depend on the method
 
     @classmethod
@@ -57,6 +59,7 @@ class Train(Command):
         if asks_for_help and not words:
             return super().parse(args)
         from policy_inertia.methods import METHODS, find_method
+        from policy_inertia.presets import PRESETS
         from policy_inertia.run_settings import RunConfig, settings
 
         if len(words) < 2 and not asks_for_help:
@@ -65,7 +68,8 @@ class Train(Command):
                 f"policy-inertia train nsac CartPole-v1 (methods: {', '.join(METHODS)})"
             )
         name, task = (*words, "ENV")[:2]
-        defaults = settings(name, task)
+        chosen = _value("--preset", args) or "default"
+        defaults = settings(name, task, chosen)
 
         @dataclass(frozen=True)
         class TrainMethod(cls):  # type: ignore[valid-type, misc]
@@ -73,7 +77,10 @@ class Train(Command):
             env: Annotated[str, Suppress] = task
             config: Annotated[RunConfig, arg(name="")] = defaults
 
-        page = METHOD_PAGE.format(method=name, about=find_method(name).about)
+        others = ", ".join(preset for preset in PRESETS if preset != chosen)
+        page = METHOD_PAGE.format(
+            method=name, about=find_method(name).about, preset=chosen, others=others
+        )
         return read_flags(TrainMethod, args[len(words) :], cls, f"train {name} {task}", page)
 
     def run(self) -> None:
@@ -110,3 +117,12 @@ class Train(Command):
             env_kwargs=assignments("--env-kwargs", self.env_kwargs),
             eval_env_kwargs=merge(self.config.eval_env_kwargs, changes),
         )
+
+
+def _value(flag: str, args: Sequence[str]) -> str | None:
+    """The word after a flag, or behind its equals sign; the last one counts."""
+    pairs = itertools.pairwise([*args, ""])
+    values = [
+        b if a == flag else a.removeprefix(f"{flag}=") for a, b in pairs if a.split("=")[0] == flag
+    ]
+    return values[-1] if values else None

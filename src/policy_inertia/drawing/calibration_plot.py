@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from policy_inertia.drawing.palette import colour
+from policy_inertia.drawing.palette import INK, colour
 from policy_inertia.drawing.plots import Line, Panel, save
 from policy_inertia.metrics.calibration_table import Calibration, Row
-from policy_inertia.metrics.measures import OSCILLATION, Measure, select_measures
+from policy_inertia.metrics.measures import OSCILLATION, Figures, Measure, select_measures
 
 
-def draw_calibrations(tables: dict[str, Calibration], title: str, path: Path) -> None:
+def draw_calibrations(
+    tables: dict[str, Calibration],
+    title: str,
+    path: Path,
+    edges: Mapping[str, Sequence[Figures]] | None = None,
+) -> None:
     """Draw the headline measures, and the setting itself, against the oscillation ratio.
 
     Args:
         tables: Calibrations of the same task by label; each is one line.
         title: Title of the picture.
         path: The file; its ending says which kind.
+        edges: Figures of what is possible at all, by label; each is a dashed line.
     """
     figures = [row.figures for table in tables.values() for row in table.rows]
     measures = [m for m in select_measures(figures, "headline") if m is not OSCILLATION]
-    panels = [_panel(m.label, _value(m), tables) for m in measures]
+    panels = [_panel(m.label, _value(m), tables, _edge_lines(m, edges or {})) for m in measures]
     panels.append(_panel("price, rate or threshold (log10)", _log_setting, tables))
     save(panels, f"{title}: each dot is one setting, greedy actions", path, legend=True)
 
@@ -38,9 +44,21 @@ def _log_setting(row: Row) -> float | None:
     return math.log10(row.setting) if row.setting > 0 else None
 
 
-def _panel(label: str, height: Height, tables: dict[str, Calibration]) -> Panel:
-    """One line per calibration; rows without a height are left out."""
+def _edge_lines(measure: Measure, edges: Mapping[str, Sequence[Figures]]) -> list[Line]:
     lines = []
+    for label, rows in edges.items():
+        known = [(r[OSCILLATION.name], r[measure.name]) for r in rows if measure.name in r]
+        if known:
+            x, y = zip(*known, strict=True)
+            lines.append(Line(label, INK, x, y, dashed=True))
+    return lines
+
+
+def _panel(
+    label: str, height: Height, tables: dict[str, Calibration], edges: Sequence[Line] = ()
+) -> Panel:
+    """One line per calibration; rows without a height are left out."""
+    lines = list(edges)
     for i, (name, table) in enumerate(tables.items()):
         places = [(row.oscillation_ratio, height(row)) for row in table.rows]
         known = [(x, y) for x, y in places if y is not None]

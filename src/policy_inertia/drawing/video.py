@@ -6,7 +6,7 @@ import io
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -40,21 +40,31 @@ def check_path(path: Path) -> None:
             ) from None
 
 
-def write(recordings: Sequence[Recording], path: Path, speed: float = 10) -> None:
+def write(
+    recordings: Sequence[Recording],
+    path: Path,
+    speed: float = 10,
+    others: Sequence[Recording] | None = None,
+) -> None:
     """Write the episodes one after the other into one file.
 
     Args:
         recordings: Episodes with frames.
         path: Ends with .gif or .mp4.
         speed: Steps per second.
+        others: Episodes of another policy, each of them shown above its partner.
 
     Raises:
         InputError: The file cannot be written, or the recordings have no frames.
     """
     check_path(path)  # before the drawing, which takes time
-    if not all(recording.actions for recording in recordings):
+    if not all(recording.actions for recording in [*recordings, *(others or ())]):
         raise InputError("the recording has no finite list of actions: only such can be drawn")
-    save([image for recording in recordings for image in draw(recording)], path, speed)
+    films = [list(draw(recording)) for recording in recordings]
+    if others is not None:
+        above = [list(draw(recording)) for recording in others]
+        films = [_stacked(*pair) for pair in zip(above, films, strict=True)]
+    save([image for film in films for image in film], path, speed)
 
 
 def save(images: list[Image.Image], path: Path, speed: float = 10) -> None:
@@ -75,6 +85,18 @@ def save(images: list[Image.Image], path: Path, speed: float = 10) -> None:
     with writing(path):
         data = (_gif if path.suffix.lower() == ".gif" else _mp4)(images, speed)
     write_file(path, data)
+
+
+def _stacked(above: list[Image.Image], below: list[Image.Image]) -> list[Image.Image]:
+    """Two films as one; the one that ends first waits at its last picture."""
+    pictures = []
+    for top, bottom in zip_longest(above, below):
+        top, bottom = top or above[-1], bottom or below[-1]
+        picture = Image.new("RGB", (max(top.width, bottom.width), top.height + bottom.height))
+        picture.paste(top)
+        picture.paste(bottom, (0, top.height))
+        pictures.append(picture)
+    return pictures
 
 
 def _gif(images: list[Image.Image], speed: float) -> bytes:

@@ -15,6 +15,7 @@ from policy_inertia.interop.sb3_zip import find_zip
 from policy_inertia.policies.core_policy import core_policy
 from policy_inertia.policies.cores import LOADERS, load_core
 from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.trained import find_trained
 
 ZOO_FOLDER = re.compile(r"(.+)_\d+")
 """RL Zoo's name of a run's folder, such as CartPole-v1_1."""
@@ -32,7 +33,7 @@ def load_any(
 
     Args:
         path: A run folder, a policy file, a zip of Stable-Baselines3, the folder in which RL Zoo
-            keeps it, or an ONNX file.
+            keeps it, an ONNX file, or the name of a policy that comes with the package.
         env: Gymnasium id of the env, for policies of others. A folder of RL Zoo names it.
         env_kwargs: Arguments of that env.
         trust: Whether the file may run code; see `Policy.load` and `load_core`.
@@ -41,6 +42,7 @@ def load_any(
     Raises:
         InputError: The policy cannot be read, or its env is not known.
     """
+    path = find_trained(path)
     if is_policy(path) or path.suffix == ".safetensors":
         return Policy.load(path, trust=trust)
     known = any(loader.accepts(path) for loader in LOADERS)

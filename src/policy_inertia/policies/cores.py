@@ -39,6 +39,7 @@ from policy_inertia.policies.probing import (
     read_spaces,
 )
 from policy_inertia.policies.token_bucket import TokenBucket
+from policy_inertia.policies.trained import find_trained
 from policy_inertia.storage import regular_file
 
 GREEDY = 0.0
@@ -306,7 +307,7 @@ def load_core(
     options = CoreOptions(
         output, output_name, temperature, normalise, trust, name, env_kwargs, warn, clip
     )
-    source = Path(core) if isinstance(core, str | os.PathLike) else core
+    source = find_trained(Path(core)) if isinstance(core, str | os.PathLike) else core
     for loader in LOADERS:
         if loader.accepts(source):
             return loader.load(source, env, options)

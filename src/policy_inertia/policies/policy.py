@@ -28,6 +28,7 @@ from policy_inertia.policies.policy_file import (
     write_policy,
 )
 from policy_inertia.policies.token_bucket import TOKENS
+from policy_inertia.policies.trained import find_trained
 from policy_inertia.types import Array, Number, Tree
 
 
@@ -345,14 +346,15 @@ class Policy:
         """Read what `save` wrote, or a run folder's last policy; nothing in it can run code.
 
         Args:
-            path: A policy file or a run folder.
+            path: A policy file, a run folder, or the name of a policy that comes with the package,
+                such as "two-way".
             core: The policy that a smoothed one was trained around (see `load_core`), where the
                 file could not hold it: files hold networks, not functions.
             trust: Let the file choose the env that `calibrate` and others make by default: a
                 `package:Id`, which imports the package, and any arguments. Without it, the env
                 must be registered, and its arguments are numbers and words.
         """
-        return cls(**vars(read_policy(Path(path), core, trust)))
+        return cls(**vars(read_policy(find_trained(Path(path)), core, trust)))
 
     def _batch(self, observation: ArrayLike) -> tuple[np.ndarray, bool]:
         observation = np.asarray(observation)

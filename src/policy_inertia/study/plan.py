@@ -73,8 +73,15 @@ class Line:
 
         The task's settings override the study's (`common`), and the line's override both.
         """
-        changes = merge(merge(dict(common), self.task.settings), self.settings)
-        return settings(self.method, self.task.env, **changes, seed=seed)
+        return settings(self.method, self.task.env, **self._changes(common), seed=seed)
+
+    def preset(self, common: Mapping[str, Any]) -> RunConfig:
+        """Return the run that nobody changed: the preset of the line."""
+        chosen = {k: v for k, v in self._changes(common).items() if k == "preset"}
+        return settings(self.method, self.task.env, **chosen)
+
+    def _changes(self, common: Mapping[str, Any]) -> dict[str, Any]:
+        return merge(merge(dict(common), self.task.settings), self.settings)
 
 
 @dataclass(frozen=True)
@@ -194,7 +201,7 @@ class Study:
     def run(self, folder: Path, experiment: Experiment, line: Line, seed: int) -> Run:
         """Return the run of one line and seed, with its folder inside `folder`."""
         config = line.config(self.settings, seed)
-        defaults = settings(line.method, line.task.env)
+        defaults = line.preset(self.settings)
         task = _folder_name(line.task.env.split("/")[-1], _changes({}, {"": config.env_kwargs}))
         variant = _folder_name(
             line.method, _changes(defaults.to_dict(), config.to_dict(), "env_kwargs")

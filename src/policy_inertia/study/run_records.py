@@ -15,6 +15,7 @@ from typing import Any
 
 from policy_inertia.errors import InputError
 from policy_inertia.files import make_folder, write_file
+from policy_inertia.run_settings import merge, settings
 from policy_inertia.storage import FORMAT, read_json, write_json
 from policy_inertia.study.folder import (
     Levels,
@@ -153,8 +154,13 @@ def restore(record: Record, run: Path) -> None:
 
 
 def _different(record: Record, run: Run) -> list[str]:
-    """Return the names of the settings in which a record and a run differ."""
-    old, new = record.config, json.loads(json.dumps(run.config.to_dict()))
+    """Return the names of the settings in which a record and a run differ.
+
+    A setting that the record lacks came later: it then had the paper's value.
+    """
+    before = settings(run.config.method, run.config.env, preset="paper")
+    first, new = (json.loads(json.dumps(x.to_dict())) for x in (before, run.config))
+    old = merge(first, record.config)
     return [n for n in {**new, **old} if n not in FREE and old.get(n) != new.get(n)]
 
 

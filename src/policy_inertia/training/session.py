@@ -69,7 +69,7 @@ class Session:
         )
         self.spaces: Spaces = self.envs.spaces
         self.spec = choice_spec(self.spaces, config.repeats)
-        self.algorithm = config.config.build(self.spec)
+        self.algorithm = config.config.for_steps(config.steps).build(self.spec)
         if self.spec.image is not None:
             keep_memory()
         init, act, replay = map(np.random.default_rng, np.random.SeedSequence(config.seed).spawn(3))

@@ -24,5 +24,4 @@ def test_every_committed_record_replaces_a_run_of_the_study() -> None:
     records = Records(ROOT / "results" / "paper")
     runs = [r for r in STUDY.runs(Path("runs/paper")) if records.file(r).exists()]
     assert {records.file(r) for r in runs} == set(records.path.rglob("*.json"))
-    # a new setting of a run needs a line in every record, with the value that it had before
     assert [r.label for r in runs if not records.has(r)] == []

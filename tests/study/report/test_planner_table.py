@@ -9,6 +9,7 @@ from policy_inertia.planner.edge_file import load_edge
 from policy_inertia.study.report.planner_table import planner_table
 
 ROOT = Path(__file__).parents[3]
+EDGES = ROOT / "src" / "policy_inertia" / "planner" / "edges"
 FILES = {
     "Two-Way, simple": "TwoWay-v0,scenario=simple",
     "complex (60 m)": "TwoWay-v0,scenario=complex",
@@ -17,15 +18,13 @@ BUDGETS = (0.05, 0.1, 0.15, 0.2, 0.3)
 
 
 def test_the_table_in_the_docs_is_made_from_the_committed_episodes() -> None:
-    edges = {
-        name: load_edge(ROOT / "results" / "planner" / f"{f}.json") for name, f in FILES.items()
-    }
+    edges = {name: load_edge(EDGES / f"{f}.json") for name, f in FILES.items()}
     assert planner_table(edges, BUDGETS) in (ROOT / "docs" / "highway.md").read_text()
 
 
 @pytest.mark.parametrize("name", FILES.values())
 def test_a_committed_episode_is_what_the_simulator_does(name: str) -> None:
-    edge = load_edge(ROOT / "results" / "planner" / f"{name}.json")
+    edge = load_edge(EDGES / f"{name}.json")
     plan = edge.plans[0]
     for episode in plan.episodes:
         env = TrafficEnv(

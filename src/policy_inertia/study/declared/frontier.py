@@ -55,6 +55,7 @@ STUDY = Study(
     ),
     seeds=(20, 21, 22, 23, 24),  # the dial was designed with runs of seeds below 20
     settings={
+        "preset": "paper",
         "steps": 60_000,
         "envs": 16,
         "gamma": HORIZON,

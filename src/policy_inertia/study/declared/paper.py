@@ -82,6 +82,6 @@ STUDY = Study(
         ),
     ),
     seeds=(100, 101, 102, 103, 104),  # all settings were chosen on seeds below 100
-    settings={"steps": 400_000, "envs": 16},
+    settings={"preset": "paper", "steps": 400_000, "envs": 16},
     about="Sampled actions, 20 episodes every 5,000 steps, five seeds, as in the paper.",
 )

@@ -1,0 +1,42 @@
+"""The planner's figures that come with the package, for pictures of what is possible at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from policy_inertia.envs.registry import task_of
+from policy_inertia.metrics.measures import OSCILLATION, Figures
+from policy_inertia.run_settings import merge
+from policy_inertia.storage import read_json
+
+FOLDER = Path(__file__).parent / "edges"
+LABEL = "planner that knows the future (an estimate from below)"
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The part of an edge's file that pictures need."""
+
+    env: str
+    env_kwargs: dict[str, Any]
+    versions: dict[str, str]
+    commit: str | None
+    figures: dict[str, Figures]
+    plans: list[dict[str, Any]]
+
+
+def known_edge(env: str, env_kwargs: dict[str, Any]) -> list[Figures]:
+    """The planner's figures within its budgets, from the smoothest on; empty for other tasks.
+
+    Args:
+        env: Gymnasium id.
+        env_kwargs: The arguments of the env in evaluation.
+    """
+    for file in sorted(FOLDER.glob("*.json")):
+        edge = read_json(file, _Header, "the planner's episodes")
+        used = merge(task_of(env).eval_env_kwargs, edge.env_kwargs)
+        if edge.env == env and used == env_kwargs:
+            return sorted(edge.figures.values(), key=lambda row: row[OSCILLATION.name] or 0.0)
+    return []

@@ -1,0 +1,32 @@
+"""The policies that come with the package work without training."""
+
+from pathlib import Path
+
+import pytest
+
+from policy_inertia import Policy
+from policy_inertia.interop.any_policy import load_any
+from policy_inertia.policies.cores import load_core
+from policy_inertia.policies.trained import FOLDER, find_trained, trained_policies
+
+LARGEST = 3_000_000  # bytes of all of them
+
+
+def test_they_are_small() -> None:
+    assert sum(file.stat().st_size for file in FOLDER.iterdir()) < LARGEST
+
+
+@pytest.mark.parametrize("name", trained_policies())
+def test_each_is_found_by_its_name(name: str) -> None:
+    for policy in (Policy.load(name), load_any(Path(name))):
+        assert policy.task.startswith("policy_inertia/")
+    assert load_core(name).kind in ("q", "logits")
+
+
+def test_a_file_of_the_same_name_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find_trained(Path("two-way")) == FOLDER / "two-way.safetensors"
+    Path("two-way").mkdir()
+    assert find_trained(Path("two-way")) == Path("two-way")
