@@ -14,7 +14,12 @@ import pytest
 COMPILER = shutil.which("cc")
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2")
 COUNT = itertools.count()
-TYPES = {"int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "float": ctypes.c_float}
+TYPES: dict[str, Any] = {
+    "int32_t": ctypes.c_int32,
+    "int64_t": ctypes.c_int64,
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+}
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler named cc")
 
@@ -40,8 +45,8 @@ class CPolicy:
         text = source.read_text()
         struct = re.search(r"typedef struct {(.*?)} policy_state;", text, re.S)
         assert struct
-        names = re.findall(r"^ +(\w+) (\w+);", struct[1], re.M)
-        fields = [(name, TYPES[kind]) for kind, name in names]
+        declared = re.findall(r"^ +(\w+) (\w+)(?:\[(\d+)\])?;", struct[1], re.M)
+        fields = [(name, TYPES[kind] * int(n) if n else TYPES[kind]) for kind, name, n in declared]
         self.state = type("State", (ctypes.Structure,), {"_fields_": fields})()
         self.takes_number = "policy_act(policy_state *state, int32_t observation)" in text
         self.library: Any = ctypes.CDLL(str(compile_c(source, "-shared", "-fPIC")))
@@ -62,3 +67,25 @@ class CPolicy:
             return ctypes.c_int32(int(obs))
         self.array = np.ascontiguousarray(obs, np.float32).ravel()
         return self.array.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+
+
+class CBoxPolicy(CPolicy):
+    """A compiled policy with continuous actions."""
+
+    def __init__(self, source: Path, shape: tuple[int, ...]) -> None:
+        super().__init__(source)
+        self.shape = shape
+
+    def act(self, obs: Any) -> Any:
+        number = self.state.previous_action._type_
+        action = (number * len(self.state.previous_action))()
+        self.library.policy_act(ctypes.byref(self.state), self._argument(obs), action)
+        return np.array(action).reshape(self.shape)
+
+    def reset_to(self, action: np.ndarray) -> None:
+        number = self.state.previous_action._type_
+        values = (number * action.size)(*action.ravel().tolist())
+        self.library.policy_reset_to(ctypes.byref(self.state), values)
+
+    def memory(self, name: str) -> np.ndarray:
+        return np.array(getattr(self.state, name))

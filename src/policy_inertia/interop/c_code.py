@@ -20,7 +20,7 @@ LONGEST_COMMENT = 100
 
 
 class StateField(NamedTuple):
-    """One number in `policy_state`."""
+    """One number or array in `policy_state`."""
 
     type: str
     name: str
@@ -29,6 +29,20 @@ class StateField(NamedTuple):
     about: str
     lasts: bool = False
     """Whether it outlives an episode: a setting, or tokens that are carried over."""
+    size: int | None = None
+    """Of an array."""
+
+    @property
+    def declaration(self) -> str:
+        return f"{self.type} {self.name}{'' if self.size is None else f'[{self.size}]'}"
+
+    @property
+    def assignment(self) -> str:
+        """The statement that sets it to its initial value."""
+        if self.size is None:
+            return f"state->{self.name} = {self.initial};"
+        loop = f"for (int i = 0; i < {self.size}; i++) {{"
+        return f"{loop}\n        state->{self.name}[i] = {self.initial};\n    }}"
 
 
 @dataclass
@@ -37,6 +51,8 @@ class CodeBuilder:
 
     observation: str
     """The declaration of the parameter `observation`."""
+    usage: str = ""
+    """The call that acts, for the comment at the top of the file."""
     macros: dict[str, str] = field(default_factory=dict)
     """Public constants by name, such as `POLICY_ACTIONS`."""
     declarations: list[str] = field(default_factory=list)
@@ -70,9 +86,9 @@ class CodeBuilder:
     def add_helper(self, name: str, code: str) -> None:
         self.helpers.setdefault(name, code)
 
-    def declare(self, template: str) -> None:
+    def declare(self, template: str, **values: object) -> None:
         """Add the declaration of a public function."""
-        self.declarations.append(fill(template, observation=self.observation))
+        self.declarations.append(fill(template, observation=self.observation, **values))
 
     def add_function(self, template: str, **values: object) -> None:
         """Add a function; `$name` in the template stands for a value."""
@@ -109,6 +125,15 @@ def comment_text(text: object) -> str:
 
 
 HELPERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "within": (
+        """\
+/* low if x is not a number */
+static double policy_within(double x, double low, double high)
+{
+    return x > low ? (x < high ? x : high) : low;
+}""",
+        (),
+    ),
     "linear": (
         """\
 static void policy_linear(const float *w, const float *b, int inputs, int outputs,

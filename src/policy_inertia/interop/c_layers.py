@@ -23,7 +23,7 @@ from policy_inertia.networks.layers import (
 Written = tuple[str, int]
 
 ACTIVATION_CODE: dict[str, str] = {
-    "ReLU": "x > 0.0f ? x : 0.0f",
+    "ReLU": "x < 0.0f ? 0.0f : x",  # what is no number stays none, as in Python
     "Tanh": "tanhf(x)",
     "Sigmoid": "0.5f * (tanhf(0.5f * x) + 1.0f)",
     "SiLU": "x * (0.5f * (tanhf(0.5f * x) + 1.0f))",
@@ -46,7 +46,8 @@ _RESCALE = """
 static void $name(const float *x, float *y)
 {
     for (int i = 0; i < $n; i++) {
-        y[i] = (float)$expression;
+        const $type value = (x[i] - $mean) / $std;
+        y[i] = (float)$clipped;
     }
 }
 """
@@ -72,11 +73,12 @@ def _rescale(code: CodeBuilder, layer: Rescale, name: str, x: str, y: str, n: in
     for part, values in (("mean", layer.mean), ("std", layer.std)):
         array = code.add_array(f"{name}_{part}", values.astype(dtype))
         at[part] = f"{array}[{'i' if values.size == n else '0'}]"
-    expression = f"((x[i] - {at['mean']}) / {at['std']})"
+    clipped = "value"
     if layer.clip is not None:
-        clip, f = literal(dtype.type(layer.clip)), "f" if dtype == np.float32 else ""
-        expression = f"fmin{f}(fmax{f}({expression}, -{clip}), {clip})"
-    code.add_function(_RESCALE, name=name, n=n, expression=expression)
+        clip = literal(dtype.type(layer.clip))
+        clipped = f"(value < -{clip} ? -{clip} : value > {clip} ? {clip} : value)"
+    kind = "float" if dtype == np.float32 else "double"
+    code.add_function(_RESCALE, name=name, n=n, type=kind, clipped=clipped, **at)
     return f"{name}({x}, {y});", n
 
 
