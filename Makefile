@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-atari study-plug-in clean
+.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-continuous benchmark-atari study-plug-in clean
 
 demo: $(VENV)/.core  ## DQN, SAC and NSAC on Two-Way: a table, a report, curves, a film of NSAC
 	$(BIN)/policy-inertia compare dqn sac nsac --env policy_inertia/TwoWay-v0 --steps 60000 \
@@ -42,6 +42,9 @@ benchmark-interop: $(VENV)/.test  ## latency of exported policies and of SmoothA
 
 benchmark-small-computers: $(VENV)/.test  ## latency of policies in C and in the NumPy runtime
 	$(BIN)/python benchmarks/small_computers.py
+
+benchmark-continuous: $(VENV)/.test  ## latency of filters around continuous policies, beside SB3
+	$(BIN)/python benchmarks/continuous.py
 
 benchmark-atari: $(VENV)/.test  ## learning from pixels beside PyTorch
 	$(BIN)/python benchmarks/atari.py
