@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from policy_inertia.actions.bucket import Limit as Limit
+    from policy_inertia.calibration.filter_sweep import calibrate_filter as calibrate_filter
     from policy_inertia.calibration.sweep import calibrate as calibrate
     from policy_inertia.envs.registry import TASKS as TASKS
     from policy_inertia.errors import InputError as InputError
     from policy_inertia.evaluation.evaluate import evaluate as evaluate
-    from policy_inertia.evaluation.filter_sweep import calibrate_filter as calibrate_filter
     from policy_inertia.interop.c_out import export_c as export_c
     from policy_inertia.interop.measure import measure as measure
     from policy_inertia.interop.model_card import model_card as model_card
@@ -62,7 +62,7 @@ _HOME = {
     "RunConfig": "run_settings",
     "SmoothActions": "smoothing.smooth_actions",
     "calibrate": "calibration.sweep",
-    "calibrate_filter": "evaluation.filter_sweep",
+    "calibrate_filter": "calibration.filter_sweep",
     "compare": "study.run.scheduler",
     "evaluate": "evaluation.evaluate",
     "export": "interop.onnx_out",

@@ -26,14 +26,14 @@ def test_every_headline_measure_is_drawn_against_the_oscillation_ratio(tmp_path:
     draw_calibrations(tables, "both", tmp_path / "dial.svg")
     shown = labels(tmp_path / "dial.svg")
     assert shown.count("oscillation ratio") == 3
-    assert {"return", "termination rate", "price, rate or threshold (log10)"} <= set(shown)
+    assert {"return", "termination rate", "price (log10)"} <= set(shown)
     assert shown.count("dial") == shown.count("filter") == 1  # in the legend
 
 
 def test_dial_with_the_price_0_alone_has_no_logarithm(tmp_path: Path) -> None:
     table = Calibration("price", "Task", 20, 0, (row(0.0, 0.4),))
     draw_calibrations({"dial": table}, "one", tmp_path / "dial.svg")
-    assert labels(tmp_path / "dial.svg").count("price, rate or threshold (log10)") == 1
+    assert labels(tmp_path / "dial.svg").count("price (log10)") == 1
 
 
 # geometry -----------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from policy_inertia import InputError, evaluate, load_core, smooth
+from policy_inertia import InputError, Limit, Policy, calibrate, evaluate, load_core
+from policy_inertia.calibration.filter_sweep import calibrate_filter
 from policy_inertia.envs.spaces import Spaces
-from policy_inertia.evaluation.filter_sweep import calibrate_filter
 from policy_inertia.networks.layers import Activation, Linear
 from policy_inertia.policies.action_filters.butterworth import Butterworth
 from policy_inertia.policies.action_filters.dead_band import DeadBand
@@ -21,6 +21,7 @@ from policy_inertia.policies.action_filters.one_euro import OneEuro
 from policy_inertia.policies.action_filters.rate_limit import RateLimit
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.memory import PREVIOUS_ACTION
+from policy_inertia.policies.stored_policy import load_stored
 from tests.support.chase import LENGTH, Chase, Follower, follow
 from tests.support.mutations import check_cases, mutate_bytes, mutate_json
 from tests.support.policies import fresh
@@ -167,11 +168,6 @@ def test_actions_beyond_their_bounds_can_be_clipped() -> None:
     np.testing.assert_array_equal(core.predict(OBS)[0], np.clip(10 * OBS, -2, 2))
 
 
-def test_what_needs_discrete_actions_says_so(core: ContinuousCore) -> None:
-    with pytest.raises(InputError, match="this needs Discrete actions"):
-        smooth(core, Chase, steps=10)
-
-
 def test_actions_of_any_shape_are_taken() -> None:
     class Grid(Chase):
         action_space: gym.Space[Any] = gym.spaces.Box(-3, 3, (2, 3), np.float64)
@@ -200,9 +196,42 @@ def test_policy_with_filter_and_limit_survives_its_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(episode(loaded), episode(saved))
 
 
-def test_function_cannot_be_saved(core: ContinuousCore, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the network of follow is not known"):
-        core.save(tmp_path / "policy.safetensors")
+def test_file_of_a_function_asks_for_the_same_function_again(
+    core: ContinuousCore, tmp_path: Path
+) -> None:
+    path = tmp_path / "policy.safetensors"
+    filtered = core.with_filter(Exponential(0.3)).with_limit(0.1).on("Chase", {"wind": 1})
+    filtered.save(path)
+    with pytest.raises(InputError, match="it is about follow, which a file cannot hold: give it"):
+        ContinuousCore.load(path)
+    with pytest.raises(InputError, match="it is about follow, and <lambda> acts differently"):
+        ContinuousCore.load(path, load_core(lambda obs: -follow(obs), Chase))
+    loaded = ContinuousCore.load(path, core)
+    assert (loaded.task, loaded.env_kwargs) == ("Chase", {"wind": 1})
+    np.testing.assert_array_equal(episode(loaded), episode(filtered))
+
+
+def test_readers_of_the_other_kind_of_policy_say_which_one_to_use(tmp_path: Path) -> None:
+    perceptron().save(tmp_path / "policy.safetensors")
+    with pytest.raises(InputError, match=r"ContinuousCore\.load reads policies with continuous"):
+        Policy.load(tmp_path)
+    assert isinstance(load_stored(tmp_path), ContinuousCore)
+    fresh("dqn").save(tmp_path / "policy.safetensors")
+    assert isinstance(load_stored(tmp_path), Policy)
+
+
+def test_what_is_for_discrete_actions_is_refused_in_one_sentence(core: ContinuousCore) -> None:
+    limit: Any = Limit(0.1)
+    with pytest.raises(InputError, match="counts switches, and the actions are continuous"):
+        core.within(limit)
+    with pytest.raises(InputError, match="hysteresis compares the scores of Discrete ones"):
+        core.with_hysteresis(0.1)
+    other: Any = fresh("dqn")
+    anything: Any = core
+    with pytest.raises(InputError, match="filters are for continuous actions"):
+        calibrate_filter(other, "CartPole-v1")
+    with pytest.raises(InputError, match="calibrate_filter measures the filters of continuous"):
+        calibrate(anything, Chase)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

@@ -353,7 +353,7 @@ def test_core_that_fails_in_training_is_named(tmp_path: Path) -> None:
 
 def test_core_of_another_env_or_with_memory_is_refused(tmp_path: Path) -> None:
     core = load_core(unsure, probes.DeadZone)
-    with pytest.raises(InputError, match="give it without hysteresis and without a limit"):
+    with pytest.raises(InputError, match="give it without its filters"):
         smooth(core.with_hysteresis(0.1), probes.DeadZone, out=tmp_path / "x")
     with pytest.raises(InputError, match="give the env that it was trained on"):
         smooth(core, "CartPole-v1", out=tmp_path / "x")

@@ -16,7 +16,6 @@ from policy_inertia.smoothing.verdict import (
     decide,
     decide_within,
     keep_core,
-    meets,
 )
 from tests.support.policies import fresh
 
@@ -111,8 +110,8 @@ def test_core_that_is_no_better_than_random_may_lose_nothing() -> None:
 
 
 def test_core_that_meets_the_budget_by_its_bound_needs_nothing() -> None:
-    assert meets(CORE, 0.5)
-    assert not meets(CORE, 0.49)
+    assert STAKES.meets(CORE, 0.5)
+    assert not STAKES.meets(CORE, 0.49)
     verdict = keep_core(STAKES, 0.6)
     assert (verdict.name, verdict.met) == ("core", True)
     assert "it already meets the budget of 0.6" in str(verdict)

@@ -20,6 +20,8 @@ MOST_NUMBERS = 100_000
 """In one action."""
 ROUNDING = 1e-5
 """An action may be so far outside its bounds, as a share of the range: rounding of float32."""
+SHOWN = 8
+"""Bounds that messages name."""
 TOLERANCE = 0.01
 """Moves up to this share of the range count as none where switches are counted."""
 
@@ -215,9 +217,17 @@ class Box:
         return {"kind": self.kind, **asdict(self)}
 
     def __str__(self) -> str:
-        bounds = {(low, high) for low, high in zip(self.low, self.high, strict=True)}
-        text = "".join(f" from {low:g} to {high:g}" for low, high in bounds)
-        return f"Box of shape {self.env_shape}{text if len(bounds) == 1 else ''}"
+        low, high = (list(dict.fromkeys(bounds)) for bounds in (self.low, self.high))
+        if len(low) == len(high) == 1:
+            return f"Box of shape {self.env_shape} from {low[0]:g} to {high[0]:g}"
+        lows, highs = (_few(bounds) for bounds in (self.low, self.high))
+        return f"Box of shape {self.env_shape} from {lows} to {highs}"
+
+
+def _few(bounds: tuple[float, ...]) -> str:
+    """The first bounds as text."""
+    texts = [f"{bound:g}" for bound in bounds[:SHOWN]]
+    return f"[{', '.join(texts)}{', ...' if len(bounds) > SHOWN else ''}]"
 
 
 class Point(NamedTuple):

@@ -63,6 +63,11 @@ def calibrate(
     Raises:
         InputError: The policy holds its actions by itself, or no task is known.
     """
+    if not isinstance(policy, Policy):
+        raise InputError(
+            f"the policy is a {type(policy).__name__}: give a Policy; calibrate_filter measures "
+            "the filters of continuous actions"
+        )
     if policy.repeats != (1,):
         raise InputError(
             f"{policy.method} holds its actions by itself: calibrate a method that decides at "

@@ -7,16 +7,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from tyro.conf import DisallowNone, Positional, arg
 
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.cli.view import warn
 from policy_inertia.errors import InputError
-
-if TYPE_CHECKING:
-    from policy_inertia.policies.policy import Policy
 
 
 def default_is(text: str) -> Any:
@@ -60,7 +57,8 @@ Thresholds = Annotated[
 ]
 _RATE = (
     "Hold the policy to a limit on switching that is always kept: this many switches per step, and "
-    "a burst of some more. A method that plans with limits plans with it."
+    "a burst of some more. A method that plans with limits plans with it. For continuous actions, "
+    "a limit on movement, in ranges per step."
 )
 _NO_LIMIT = "(default: no limit)"
 Rate = Annotated[DisallowNone[float | None], arg(help=_RATE, help_behavior_hint=_NO_LIMIT)]
@@ -70,7 +68,8 @@ Rates = Annotated[
 Burst = Annotated[
     DisallowNone[float | None],
     arg(
-        help="How many switches a limit allows at once: in n steps at most burst + rate * n.",
+        help="How many switches, or ranges of movement, a limit allows at once: in n steps at most "
+        "burst + rate * n.",
         help_behavior_hint="(default: 1)",
     ),
 ]
@@ -99,6 +98,10 @@ Temperature = Annotated[
         help_behavior_hint="(default: as the policy does)",
     ),
 ]
+Clip = Annotated[
+    bool,
+    arg(help="Clip the continuous actions of an ONNX file to their bounds, as many envs do."),
+]
 Assignments = Annotated[tuple[str, ...], arg(**_ASSIGNMENTS)]  # each command says which settings
 
 
@@ -117,15 +120,16 @@ class PolicyFile:
     output: Output = None
     output_name: OutputName = None
     temperature: Temperature = None
+    clip: Clip = False
 
-    def load(self, env: str | None = None, env_kwargs: dict[str, Any] | None = None) -> Policy:
+    def load(self, env: str | None = None, env_kwargs: dict[str, Any] | None = None) -> Any:
         """Load the policy; `env` and its arguments are those of a policy of others."""
         from policy_inertia.interop.any_policy import load_any
 
         ours = self.best and self.policy.is_dir() and not any(self.policy.glob("*.zip"))
         file = self.policy / "best.safetensors" if ours else self.policy
         options = foreign_options(
-            self.normalise, self.output, self.output_name, self.temperature, self.trust
+            self.normalise, self.output, self.output_name, self.temperature, self.trust, self.clip
         )
         return load_any(file, env, env_kwargs, **options)
 
@@ -145,7 +149,7 @@ class PolicyInEnv(PolicyFile):
     """Gymnasium id of the environment to run it in."""
     env_kwargs: EnvKwargs = ()
 
-    def load(self, env: str | None = None, env_kwargs: dict[str, Any] | None = None) -> Policy:
+    def load(self, env: str | None = None, env_kwargs: dict[str, Any] | None = None) -> Any:
         """Load the policy; one of others needs the environment of the flags."""
         kwargs = assignments("--env-kwargs", self.env_kwargs)
         return super().load(env or self.env, env_kwargs or kwargs)
@@ -155,7 +159,7 @@ class PolicyInEnv(PolicyFile):
         """Whether flags name another environment than the policy's own."""
         return self.env is not None or bool(self.env_kwargs)
 
-    def environment(self, policy: Policy) -> tuple[str, dict[str, Any]]:
+    def environment(self, policy: Any) -> tuple[str, dict[str, Any]]:
         """Return the id and the arguments of the environment.
 
         In the environment that the policy was trained on, the arguments of training hold unless a
@@ -192,6 +196,7 @@ def foreign_options(
     output_name: str | None,
     temperature: float | None,
     trust: bool,
+    clip: bool = False,
 ) -> dict[str, Any]:
     """The flags about policies of others, as options of `load_core`; it warns as commands do."""
     return {
@@ -200,6 +205,7 @@ def foreign_options(
         "output_name": output_name,
         "temperature": temperature,
         "trust": trust,
+        "clip": clip,
         "warn": warn,
     }
 
@@ -228,15 +234,29 @@ def assignments(flag: str, texts: Sequence[str]) -> dict[str, Any]:
     return values
 
 
+def allowances(rates: Sequence[float], burst: float | None) -> list[tuple[float, float]]:
+    """The rate and the burst of each limit, for `policy.with_limit`.
+
+    Raises:
+        InputError: There is a burst but no rate.
+    """
+    if burst is not None and not rates:
+        raise InputError(f"--burst {burst:g} belongs to a limit: add --limit, such as --limit 0.1")
+    return [(rate, 1.0 if burst is None else burst) for rate in rates]
+
+
+def allowance(rate: float | None, burst: float | None) -> tuple[float, float] | None:
+    """The rate and the burst of a single limit, or None; see `allowances`."""
+    return next(iter(allowances([] if rate is None else [rate], burst)), None)
+
+
 def limits(rates: Sequence[float], burst: float | None) -> list[Limit]:
-    """The limits with these rates; without a rate there must be no burst.
+    """The limits on switching with these rates; without a rate there must be no burst.
 
     Raises:
         InputError: There is a burst but no rate, or a number is out of range.
     """
-    if burst is not None and not rates:
-        raise InputError(f"--burst {burst:g} belongs to a limit: add --limit, such as --limit 0.1")
-    return [Limit(rate, 1.0 if burst is None else burst) for rate in rates]
+    return [Limit(rate, burst) for rate, burst in allowances(rates, burst)]
 
 
 def limit(rate: float | None, burst: float | None) -> Limit | None:

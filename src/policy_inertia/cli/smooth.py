@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from tyro.conf import DisallowNone, Positional, arg
 
@@ -12,6 +12,7 @@ from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import (
     Assignments,
     Burst,
+    Clip,
     EnvKwargs,
     Normalise,
     Output,
@@ -20,13 +21,15 @@ from policy_inertia.cli.flags import (
     RunOptions,
     Seed,
     Temperature,
+    allowance,
     assignments,
     default_is,
     foreign_options,
-    limit,
 )
 from policy_inertia.cli.smooth_progress import smoothing_progress
 from policy_inertia.cli.view import say, warn
+
+Dimension = Literal["absolute", "delta", "untouched"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,11 @@ class Smooth(Command):
     A budget is a measured mean. With --limit the policies make at most burst + rate * n switches in
     every n steps, always: a filter alone, hysteresis inside the limit, and a controller that plans
     with it are compared.
+
+    For continuous actions, every filter is measured at every setting, and the best one at the
+    budget is compared with your policy; nothing is trained. The budget is the action fluctuation:
+    movement per step, as a share of the range. --limit bounds the movement in every n steps by
+    burst + rate * n ranges, with a budget or without one.
     """
 
     name: ClassVar[str] = "smooth"
@@ -52,7 +60,8 @@ class Smooth(Command):
     """Gymnasium id of the environment."""
     options: Annotated[RunOptions, arg(name="")]
     budget: Annotated[DisallowNone[float | None], default_is("half of what the policy does")] = None
-    """Share of the steps at which the action may switch."""
+    """Share of the steps at which the action may switch; for continuous actions, movement per step
+    as a share of the range."""
     limit: Rate = None
     burst: Burst = None
     steps: int = 50_000
@@ -77,6 +86,10 @@ class Smooth(Command):
     temperature: Temperature = None
     trust: bool = False
     """Run the pickled code in an SB3 zip, and any ONNX file. For your own files only."""
+    clip: Clip = False
+    dimensions: Annotated[tuple[Dimension, ...], default_is("all absolute")] = ()
+    """What each number of a continuous action means: absolute (a position, a torque), delta (a
+    change of a position) or untouched (no filter). One word for each number."""
     set: Assignments = ()
     """Further settings of the run, such as envs=16 hidden=[128,128]."""
 
@@ -88,7 +101,7 @@ class Smooth(Command):
 
         changes: dict[str, Any] = {"env_kwargs": assignments("--env-kwargs", self.env_kwargs)}
         changes |= assignments("--set", self.set)
-        held_to = limit(self.limit, self.burst)
+        held_to = allowance(self.limit, self.burst)
         method = method_name(self.mu, held_to)
         folder = self.options.out or folder_name(self.env, self.core.name, method, self.seed)
         with smoothing_progress(self.steps, self.options.quiet) as stages:
@@ -111,13 +124,21 @@ class Smooth(Command):
                 watch=stages.watch,
                 warn=warn,
                 core_options=foreign_options(
-                    self.normalise, self.output, self.output_name, self.temperature, self.trust
+                    self.normalise,
+                    self.output,
+                    self.output_name,
+                    self.temperature,
+                    self.trust,
+                    self.clip,
                 ),
+                dimensions=self.dimensions or None,
                 **changes,
             )
         say(str(result))
         if result.frontiers:
             picture = folder / "frontiers.png"
-            draw_calibrations(result.frontiers, f"{self.core.name} on {self.env}", picture)
+            measure = result.stakes.wording.measure
+            title = f"{self.core.name} on {self.env}"
+            draw_calibrations(result.frontiers, title, picture, against=measure)
             say(f"Picture: {picture}")
         say(f"The recommended policy is in {folder}; evaluate, record, export and dial take it")

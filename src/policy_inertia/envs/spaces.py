@@ -101,6 +101,10 @@ class Spaces:
                 f"{list(sizes)[:8]}: expected one number for each of a vector's"
             )
 
+    def __str__(self) -> str:
+        states = f"{self.n_states} states" if self.n_states else f"shape {self.obs_shape}"
+        return f"observations of {states} and actions that are a {self.actions}"
+
     @property
     def unscaled(self) -> Spaces:
         """The env's own spaces: observations as they are."""

@@ -14,7 +14,7 @@ from policy_inertia.interop.own_policies import is_policy
 from policy_inertia.interop.sb3_zip import find_zip
 from policy_inertia.policies.core_policy import core_policy
 from policy_inertia.policies.cores import LOADERS, load_core
-from policy_inertia.policies.policy import Policy
+from policy_inertia.policies.stored_policy import load_stored
 from policy_inertia.policies.trained import find_trained
 
 ZOO_FOLDER = re.compile(r"(.+)_\d+")
@@ -28,7 +28,7 @@ def load_any(
     *,
     trust: bool = False,
     **core_options: Any,
-) -> Policy:
+) -> Any:
     """Return the policy in a file or folder, ours or one that `load_core` reads.
 
     Args:
@@ -39,12 +39,15 @@ def load_any(
         trust: Whether the file may run code; see `Policy.load` and `load_core`.
         core_options: Further options of `load_core`, for policies of others.
 
+    Returns:
+        A `Policy`; a `ContinuousCore` if its actions are continuous.
+
     Raises:
         InputError: The policy cannot be read, or its env is not known.
     """
     path = find_trained(path)
     if is_policy(path) or path.suffix == ".safetensors":
-        return Policy.load(path, trust=trust)
+        return load_stored(path, trust=trust)
     known = any(loader.accepts(path) for loader in LOADERS)
     env = env or zoo_env(path)
     if known and env is None:

@@ -8,10 +8,12 @@ from typing import Any
 
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import core_network
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core, CoreOptions, Loader
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import SpacesWithCore
+from policy_inertia.policies.stored_policy import load_stored
 
 
 def is_policy(source: Any) -> bool:
@@ -22,9 +24,13 @@ def is_policy(source: Any) -> bool:
     return isinstance(source, Policy)
 
 
-def load_policy(source: Any, env: Any, options: CoreOptions) -> Core:
+def load_policy(source: Any, env: Any, options: CoreOptions) -> Core | ContinuousCore:
     """One of our policies as a core; it must not depend on the previous action."""
-    policy = Policy.load(source) if isinstance(source, Path) else source
+    policy = load_stored(source) if isinstance(source, Path) else source
+    if env is not None:
+        _refuse_other_spaces(policy, env, options)
+    if isinstance(policy, ContinuousCore):
+        return policy.core()
     if policy.repeats != (1,):
         raise InputError(
             f"{policy} holds its actions for several steps, and a core has no memory: give a "
@@ -37,18 +43,20 @@ def load_policy(source: Any, env: Any, options: CoreOptions) -> Core:
                 f"{policy} depends on its previous action, and a core has no memory: give it "
                 f"without its {name}"
             )
-    if env is not None:
-        _, spaces = read_spaces(env, options.env_kwargs)
-        if spaces.to_dict() != policy.spaces.unscaled.to_dict():
-            raise InputError(
-                f"{policy} acts on {policy.spaces} and the env has {spaces}: give the env that it "
-                "was trained on"
-            )
     if isinstance(policy.spaces, SpacesWithCore):
         return policy.spaces.core
     kind, layers = core_network(policy)
     name = options.name or f"{policy.core().method} on {policy.task or 'a task'}"
     return Core.from_layers(name, policy.spaces.unscaled, kind, layers, options.temperature)
+
+
+def _refuse_other_spaces(policy: Any, env: Any, options: CoreOptions) -> None:
+    _, spaces = read_spaces(env, options.env_kwargs)
+    if spaces.to_dict() != policy.spaces.unscaled.to_dict():
+        raise InputError(
+            f"{policy} acts on {policy.spaces} and the env has {spaces}: give the env that it was "
+            "trained on"
+        )
 
 
 LOADER = Loader(is_policy, load_policy)

@@ -11,7 +11,7 @@ from policy_inertia.schema import read_as
 
 
 @dataclass(frozen=True)
-class FilterPoint:
+class FilterRow:
     """One setting, and the figures of its episodes.
 
     Attributes:
@@ -37,7 +37,7 @@ class FilterCurve:
         task: Name of the env.
         episodes: Number of episodes at each setting.
         seed: Seed of the calibration.
-        points: One for each setting, from the loosest to the smoothest.
+        rows: One for each setting, from the loosest to the smoothest.
     """
 
     filter: dict[str, Any]
@@ -45,13 +45,13 @@ class FilterCurve:
     task: str
     episodes: int
     seed: int
-    points: tuple[FilterPoint, ...]
+    rows: tuple[FilterRow, ...]
 
     def __post_init__(self) -> None:
-        if not self.points:
-            raise InputError("the curve has no points: calibrate the filter again")
+        if not self.rows:
+            raise InputError("the curve has no rows: calibrate the filter again")
 
-    def within(self, max_fluctuation: float) -> FilterPoint:
+    def within(self, max_fluctuation: float) -> FilterRow:
         """Return the loosest setting from which on the action fluctuation keeps the budget.
 
         It is kept if the upper bound of the fluctuation is within it, so that other episodes keep
@@ -60,17 +60,14 @@ class FilterCurve:
         Raises:
             InputError: The budget is no share of the range, or no setting keeps it.
         """
-        if not 0 <= max_fluctuation <= 1:
-            raise InputError(
-                f"the budget is {max_fluctuation}: give a share of the range per step, such as 0.05"
-            )
+        check_fluctuation(max_fluctuation)
         loosest = None
-        for point in reversed(self.points):
-            if not point.fluctuation_bound <= max_fluctuation:
+        for row in reversed(self.rows):
+            if not row.fluctuation_bound <= max_fluctuation:
                 break
-            loosest = point
+            loosest = row
         if loosest is None:
-            high, low = self.points[0].fluctuation_bound, self.points[-1].fluctuation_bound
+            high, low = self.rows[0].fluctuation_bound, self.rows[-1].fluctuation_bound
             raise InputError(
                 f"an action fluctuation of {max_fluctuation:g} is not reachable: with its "
                 f"{self.setting_name}, this filter goes from {high:.4f} down to {low:.4f} on "
@@ -92,14 +89,22 @@ class FilterCurve:
         return read_as(FilterCurve, values)
 
     def __str__(self) -> str:
-        measures = select_measures([point.figures for point in self.points], "headline")
+        measures = select_measures([row.figures for row in self.rows], "headline")
         widths = [max(len(measure.label), 8) for measure in measures]
         head = [f"{m.label:>{width}}" for m, width in zip(measures, widths, strict=True)]
         lines = ["  ".join([f"{self.setting_name:>10}", *head])]
-        for point in self.points:
+        for row in self.rows:
             cells = [
-                f"{measure.show(point.figures.get(measure.name)):>{width}}"
+                f"{measure.show(row.figures.get(measure.name)):>{width}}"
                 for measure, width in zip(measures, widths, strict=True)
             ]
-            lines.append("  ".join([f"{point.setting:10.4g}", *cells]))
+            lines.append("  ".join([f"{row.setting:10.4g}", *cells]))
         return "\n".join(lines)
+
+
+def check_fluctuation(budget: float) -> None:
+    """Raise an `InputError` unless the budget is a possible action fluctuation."""
+    if not 0 <= budget <= 1:
+        raise InputError(
+            f"the budget is {budget}: give a share of the range per step, such as 0.05"
+        )

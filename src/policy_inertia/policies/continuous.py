@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from policy_inertia.actions.box import Box
+from policy_inertia.algorithms.interface import Traits
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.filter_curve import FilterCurve
 from policy_inertia.networks.layers import Layers, run
+from policy_inertia.policies.action_filters import rule_table
 from policy_inertia.policies.action_filters.action_filter import (
     ActionFilter,
     Dimension,
@@ -30,6 +32,7 @@ from policy_inertia.policies.continuous_file import (
     read_continuous,
     write_continuous,
 )
+from policy_inertia.policies.continuous_function import clipped, digest
 from policy_inertia.policies.memory import PREVIOUS_ACTION, Filter, State, memory_of
 from policy_inertia.policies.probing import (
     OutputFunction,
@@ -56,9 +59,13 @@ class ContinuousCore:
         rule: The filter of `with_filter`; None without one.
         limit: The limit of `with_limit`; None without one.
         curve: What the filter does at each of its settings; None before `calibrate_filter`.
+        task: Name of the env; empty if it is not known.
+        env_kwargs: Arguments of that env.
     """
 
     kind: OutputKind = "action"
+    traits = Traits(scores="values", deterministic=True, frozen=True)
+    nested, deterministic = traits.nested, traits.deterministic
 
     def __init__(
         self,
@@ -71,9 +78,12 @@ class ContinuousCore:
         rule: Rule | None = None,
         limit: MovementLimit | None = None,
         curve: FilterCurve | None = None,
+        task: str = "",
+        env_kwargs: dict[str, Any] | None = None,
     ) -> None:
         assert isinstance(spaces.actions, Box), "only for continuous actions"
         self.name, self.spaces, self.layers = name, spaces, layers
+        self.task, self.env_kwargs = task, env_kwargs or {}
         self.actions: Box = spaces.actions
         self.space = gym_space(spaces) if space is None else space
         self.dimensions = read_dimensions(dimensions, self.actions)
@@ -109,7 +119,7 @@ class ContinuousCore:
             InputError: Its actions do not fit the env.
         """
         if clip:
-            function = partial(_clipped, function, spaces.actions)
+            function = partial(clipped, function, spaces.actions)
         core = cls(name, spaces, function, layers, space)
         core.output(example_observations(space, EXAMPLES))
         return core
@@ -204,8 +214,32 @@ class ContinuousCore:
         return self.within(MovementLimit(rate, burst, per_dimension))
 
     def within(self, limit: MovementLimit | None) -> ContinuousCore:
-        """The same policy within a limit on movement, or without one."""
+        """The same policy within a limit on movement, or without one.
+
+        Raises:
+            InputError: The limit is one on switching.
+        """
+        if limit is not None and not isinstance(limit, MovementLimit):
+            raise InputError(
+                f"the limit is {limit}, which counts switches, and the actions are continuous: "
+                "give MovementLimit(rate, burst), which bounds their movement"
+            )
         return self._with(limit=limit, curve=None)
+
+    def with_hysteresis(self, tau: float) -> ContinuousCore:
+        """Raise an `InputError`: continuous actions have no scores that hysteresis compares."""
+        raise InputError(
+            f"the actions of {self.name} are continuous, and hysteresis compares the scores of "
+            "Discrete ones: put a filter around it, such as with_filter(DeadBand(0.05))"
+        )
+
+    def on(self, task: str, env_kwargs: dict[str, Any] | None = None) -> ContinuousCore:
+        """The same policy with the name of its env, and that env's arguments."""
+        return self._with(task=task, env_kwargs=env_kwargs)
+
+    def core(self) -> ContinuousCore:
+        """The policy without its filter and its limit."""
+        return self._with(rule=None, limit=None, curve=None)
 
     def with_dimensions(self, dimensions: Dimension | Sequence[Dimension]) -> ContinuousCore:
         """The same policy, with each number of its actions declared.
@@ -230,6 +264,29 @@ class ContinuousCore:
                 "with_filter(Exponential(0.3))"
             )
         return self.rule.adjustable
+
+    @property
+    def setting(self) -> float | None:
+        """The value of that setting; None without a filter."""
+        return None if self.rule is None else getattr(self.rule, self.rule.adjustable)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The filter and the limit as JSON."""
+        return {
+            "filter": self.rule and rule_table.to_dict(self.rule),
+            "limit": self.limit and rule_table.settings_of(self.limit),
+        }
+
+    @property
+    def method(self) -> str:
+        """What tables call the policy."""
+        return self.name
+
+    @property
+    def digest(self) -> str:
+        """A hash of its own actions at a few observations: it tells one policy from another."""
+        return digest(self._function, self.actions, self.space)
 
     def with_setting(self, setting: float) -> ContinuousCore:
         """The same policy with its filter at another setting."""
@@ -261,36 +318,47 @@ class ContinuousCore:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy, its filter, its limit and its curve to one safetensors file.
 
-        Raises:
-            InputError: Its network is not known: a file cannot hold a function or an ONNX file.
+        A file cannot hold a function or an ONNX file: `load` then asks for it again.
         """
-        if self.layers is None:
-            raise InputError(
-                f"the network of {self.name} is not known, so a file cannot hold it: load it from "
-                "a Stable-Baselines3 model or zip, or load it again where it is used"
-            )
-        parts = (self.layers, self.dimensions, self.rule, self.limit, self.curve)
-        write_continuous(Path(path), ContinuousParts(self.name, self.spaces, *parts))
+        parts = {field.name: getattr(self, field.name) for field in fields(ContinuousParts)}
+        write_continuous(Path(path), ContinuousParts(**parts))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> ContinuousCore:
-        """Read what `save` wrote; nothing in the file can run code."""
-        parts = read_continuous(Path(path))
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        core: ContinuousCore | None = None,
+        trust: bool = False,
+    ) -> ContinuousCore:
+        """Read what `save` wrote; nothing in the file can run code.
+
+        Args:
+            path: The file, or the folder of `smooth`.
+            core: The policy itself from `load_core`, where the file could not hold it.
+            trust: Let the file choose the env that commands make by default; see `Policy.load`.
+
+        Raises:
+            InputError: The file is damaged, or `core` is missing or another policy.
+        """
+        parts = read_continuous(Path(path), trust)
         with in_file(path):
+            function, layers, space = _restored_core(parts, core)
             return cls(
                 parts.name,
                 parts.spaces,
-                partial(run, parts.layers),
-                parts.layers,
-                None,
+                function,
+                layers,
+                space,
                 parts.dimensions,
                 parts.rule,
                 parts.limit,
                 parts.curve,
+                parts.task,
+                parts.env_kwargs,
             )
 
     def _with(self, **changes: Any) -> ContinuousCore:
-        names = ("dimensions", "rule", "limit", "curve")
+        names = ("dimensions", "rule", "limit", "curve", "task", "env_kwargs")
         parts = {name: getattr(self, name) for name in names}
         return ContinuousCore(
             self.name,
@@ -306,8 +374,22 @@ class ContinuousCore:
         return f"ContinuousCore({self.name}{extra})"
 
 
-def _clipped(function: OutputFunction, actions: Any, obs: np.ndarray) -> np.ndarray:
-    values = np.asarray(function(obs))
-    if values.size != len(obs) * len(actions.low) or values.dtype.kind not in "biuf":
-        return values  # `Box.read` says what is wrong
-    return np.clip(values.reshape(len(obs), -1), actions.low, actions.high)
+def _restored_core(
+    parts: ContinuousParts, core: ContinuousCore | None
+) -> tuple[OutputFunction, Layers | None, gym.Space[Any] | None]:
+    """Function, network and observation space of a file's policy, or of the one that is given."""
+    if core is None:
+        if parts.layers is None:
+            raise InputError(
+                f"it is about {parts.name}, which a file cannot hold: give it again, as "
+                "ContinuousCore.load(path, core=load_core(...))"
+            )
+        return partial(run, parts.layers), parts.layers, None
+    if not isinstance(core, ContinuousCore):
+        raise InputError(f"the core is {type(core).__name__}: give what load_core returned")
+    if core.spaces != parts.spaces or core.digest != parts.digest:
+        raise InputError(
+            f"it is about {parts.name}, and {core.name} acts differently or on another env: give "
+            "exactly the same policy"
+        )
+    return core._function, core.layers, core.space

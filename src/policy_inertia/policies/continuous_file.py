@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from policy_inertia.actions.box import Box
 from policy_inertia.envs.spaces import Spaces
@@ -12,6 +14,7 @@ from policy_inertia.errors import InputError
 from policy_inertia.metrics.filter_curve import FilterCurve
 from policy_inertia.networks import layers as network
 from policy_inertia.networks.layers import Layers
+from policy_inertia.origin import from_file, trusted
 from policy_inertia.policies.action_filters import rule_table
 from policy_inertia.policies.action_filters.action_filter import Dimension
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
@@ -28,11 +31,14 @@ class ContinuousParts:
 
     name: str
     spaces: Spaces
-    layers: Layers
+    layers: Layers | None
     dimensions: tuple[Dimension, ...]
     rule: Rule | None
     limit: MovementLimit | None
     curve: FilterCurve | None
+    task: str
+    env_kwargs: dict[str, Any]
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -47,11 +53,14 @@ class ContinuousDescription:
     rule: dict[str, Any] | None
     limit: MovementLimit | None
     curve: FilterCurve | None
+    task: str = ""
+    env_kwargs: dict[str, Any] = field(default_factory=dict)
+    digest: str = ""
 
 
 def write_continuous(path: Path, parts: ContinuousParts) -> None:
-    """Write a policy to one file."""
-    arrays, layers = network.store(parts.layers)
+    """Write a policy to one file; without layers if its network is not known."""
+    arrays, layers = network.store(parts.layers or ())
     about = {
         "kind": KIND,
         "name": parts.name,
@@ -61,17 +70,29 @@ def write_continuous(path: Path, parts: ContinuousParts) -> None:
         "rule": parts.rule and rule_table.to_dict(parts.rule),
         "limit": parts.limit and rule_table.settings_of(parts.limit),
         "curve": parts.curve and parts.curve.to_dict(),
+        "task": parts.task,
+        "env_kwargs": parts.env_kwargs,
+        "digest": parts.digest,
     }
     write_arrays(path, arrays, about)
 
 
-def read_continuous(path: Path) -> ContinuousParts:
+def read_continuous(path: Path, trust: bool = False) -> ContinuousParts:
     """Read what `write_continuous` wrote; nothing in the file can run code.
+
+    Args:
+        path: The file, or a folder with a `policy.safetensors`.
+        trust: Whether the file may name an env whose module is imported, or arguments that are
+            paths; see `origin`.
 
     Raises:
         InputError: The file is damaged, or holds no policy with continuous actions.
     """
+    if path.is_dir():
+        path = path / "policy.safetensors"
     arrays, values = read_arrays(path)
+    trusting = f"ContinuousCore.load({str(path)!r}, trust=True)"
+    values = trusted(values) if trust else from_file(values, path, trusting)
     if values.get("kind") != KIND:
         raise InputError(
             f"{path} holds no policy with continuous actions: give a file that "
@@ -83,14 +104,31 @@ def read_continuous(path: Path) -> ContinuousParts:
         spaces = Spaces.from_dict(about.spaces)
         if not isinstance(spaces.actions, Box):
             raise InputError("its actions are not continuous: expected a Box")
-        layers = network.restore(arrays, about.layers)
-        outputs = network.output_shape(layers, spaces.obs_shape)
-        if outputs != spaces.actions.shape:
-            raise InputError(
-                f"its network has outputs of shape {list(outputs)}: expected "
-                f"{spaces.actions.shape[0]} numbers of an action"
-            )
+        layers = _restored(arrays, about.layers, spaces) if about.layers else None
         rule = None if about.rule is None else rule_table.from_dict(about.rule)
     return ContinuousParts(
-        about.name, spaces, layers, about.dimensions, rule, about.limit, about.curve
+        about.name,
+        spaces,
+        layers,
+        about.dimensions,
+        rule,
+        about.limit,
+        about.curve,
+        about.task,
+        about.env_kwargs,
+        about.digest,
     )
+
+
+def _restored(
+    arrays: dict[str, np.ndarray], described: list[dict[str, Any]], spaces: Spaces
+) -> Layers:
+    """The network of a file, whose outputs must be the numbers of an action."""
+    layers = network.restore(arrays, described)
+    outputs = network.output_shape(layers, spaces.obs_shape)
+    if outputs != spaces.actions.shape:
+        raise InputError(
+            f"its network has outputs of shape {list(outputs)}: expected "
+            f"{spaces.actions.shape[0]} numbers of an action"
+        )
+    return layers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.policy_file import CORE
@@ -13,14 +14,21 @@ METHOD = f"smooth{CORE}"
 """The method that policy files give a core alone: the core of what `smooth` trains."""
 
 
-def core_policy(core: Core, task: str, env_kwargs: dict[str, Any] | None = None) -> Policy:
+def core_policy(
+    core: Core | ContinuousCore, task: str, env_kwargs: dict[str, Any] | None = None
+) -> Any:
     """Return a core without memory as a policy.
 
     Args:
         core: The core; its own filters become the policy's.
         task: Name of the env.
         env_kwargs: Arguments of the env.
+
+    Returns:
+        A `Policy`; for continuous actions the core itself, which is a policy already.
     """
+    if isinstance(core, ContinuousCore):
+        return core.on(task, env_kwargs)
     return Policy(
         METHOD,
         core_identity(core),

@@ -7,6 +7,7 @@ layer, and register themselves here.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
 from collections.abc import Callable
@@ -35,6 +36,7 @@ from policy_inertia.policies.probing import (
     OutputFunction,
     OutputKind,
     check_output,
+    example_observations,
     gym_space,
     read_spaces,
 )
@@ -44,6 +46,7 @@ from policy_inertia.storage import regular_file
 
 GREEDY = 0.0
 """The temperature at which only the best action has a positive probability."""
+DIGEST_OBSERVATIONS = 256  # a core's best actions on these tell it from other cores
 
 
 def default_temperature(kind: OutputKind) -> float:
@@ -118,6 +121,13 @@ class Core:
                 f"{self.name} gives actions only, and hysteresis compares how good actions are: "
                 "give a core that gives Q-values, logits or probabilities"
             )
+
+    @property
+    def digest(self) -> str:
+        """A hash of its best actions at a few observations: it tells one core from another."""
+        obs = example_observations(self.space, DIGEST_OBSERVATIONS)
+        actions = self.acting(obs).policy.log_pi.argmax(1)
+        return hashlib.sha256(actions.astype(np.uint16).tobytes()).hexdigest()[:16]
 
     def seed(self, seed: int) -> None:
         """Make the actions that are sampled from now on reproducible."""

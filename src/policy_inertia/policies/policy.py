@@ -219,6 +219,12 @@ class Policy:
         return self.adjustable.value(self)
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """Price, threshold and limit as JSON."""
+        limit = self.limit and self.limit.to_dict()
+        return {"price": self.price, "hysteresis": self.hysteresis, "limit": limit}
+
+    @property
     def parts(self) -> PolicyParts:
         """The arguments of the constructor."""
         names = [field.name for field in dataclasses.fields(PolicyParts)]

@@ -123,7 +123,8 @@ def read_policy(path: Path, core: Any = None, trust: bool = False) -> PolicyPart
     values = trusted(values) if trust else from_file(values, path, trusting)
     if values.get("kind") != "policy":
         raise InputError(
-            f"{path} holds no policy: give a policy.safetensors, or the run folder it is in"
+            f"{path} holds no policy with Discrete actions: give a policy.safetensors, or the run "
+            "folder it is in (ContinuousCore.load reads policies with continuous actions)"
         )
     about = read_as(PolicyDescription, values, path)
     refuse_not_finite(arrays, path)

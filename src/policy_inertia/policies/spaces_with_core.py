@@ -8,7 +8,6 @@ calls the core again.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -20,11 +19,10 @@ from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
 from policy_inertia.networks import layers as network
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core, load_core
-from policy_inertia.policies.probing import OutputKind, example_observations
+from policy_inertia.policies.probing import OutputKind
 from policy_inertia.types import Array
-
-DIGEST_OBSERVATIONS = 256  # a core's best actions on these tell it from other cores
 
 
 @dataclass(frozen=True)
@@ -79,17 +77,9 @@ def _fields(spaces: Spaces) -> dict[str, Any]:
     return {f.name: getattr(spaces, f.name) for f in dataclasses.fields(Spaces)}
 
 
-def core_identity(core: Core) -> FrozenConfig:
-    """The core's name, and a digest of its best actions on example observations.
-
-    Raises:
-        InputError: The core's actions are continuous.
-    """
-    _ = core.spaces.discrete
-    obs = example_observations(core.space, DIGEST_OBSERVATIONS)
-    actions = core.acting(obs).policy.log_pi.argmax(1)
-    digest = hashlib.sha256(actions.astype(np.uint16).tobytes()).hexdigest()
-    return FrozenConfig(core.name, digest[:16])
+def core_identity(core: Core | ContinuousCore) -> FrozenConfig:
+    """The core's name, and a digest of its actions on example observations."""
+    return FrozenConfig(core.name, core.digest)
 
 
 @dataclass(frozen=True)

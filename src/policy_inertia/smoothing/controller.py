@@ -27,7 +27,7 @@ SETTINGS = {
 }
 
 
-def method_name(mu: bool, limit: Limit | None) -> str:
+def method_name(mu: bool, limit: object) -> str:
     """The method that is trained around a core."""
     return "smooth-mu" if mu else "smooth" if limit is None else "smooth-limit"
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.calibration.budget import best_setting, closest_to_budget
 from policy_inertia.calibration.sweep import refine
-from policy_inertia.metrics.calibration_table import Calibration
 from policy_inertia.policies.policy import Policy
 from policy_inertia.smoothing.lab import Lab
 from policy_inertia.smoothing.verdict import (
@@ -19,7 +18,6 @@ from policy_inertia.smoothing.verdict import (
     decide,
     decide_within,
     keep_core,
-    meets,
 )
 
 
@@ -30,9 +28,21 @@ class Goal(Protocol):
         """The verdict if the bare core is good enough; None if it is not."""
         ...
 
-    def filters(self, has_scores: bool) -> tuple[str, ...]:
-        """The filters to try, by name; hysteresis needs a core with scores."""
+    def filtered(self, core: Any, lab: Lab) -> Iterator[tuple[str, Any]]:
+        """The core with filters that suit the goal, by name; each is made when it is asked for."""
         ...
+
+    def decide(self, candidates: dict[str, Candidate], stakes: Stakes) -> Verdict:
+        """Choose a candidate."""
+        ...
+
+    def frontiers(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
+        """What is shown of filters and controllers at other settings: calibrations by name."""
+        ...
+
+
+class TrainableGoal(Goal, Protocol):
+    """A goal that a controller can be trained for."""
 
     def adjusted(self, policy: Policy, name: str, lab: Lab) -> Policy:
         """The policy at the setting that suits the goal."""
@@ -40,14 +50,6 @@ class Goal(Protocol):
 
     def best(self, policies: Sequence[Policy], lab: Lab) -> int:
         """Which of several controllers suits the goal best."""
-        ...
-
-    def decide(self, candidates: dict[str, Candidate], stakes: Stakes) -> Verdict:
-        """Choose a candidate."""
-        ...
-
-    def frontier(self, policy: Policy) -> Calibration | None:
-        """What is shown of a policy at other settings."""
         ...
 
 
@@ -58,10 +60,11 @@ class BudgetGoal:
     budget: float
 
     def core_verdict(self, stakes: Stakes) -> Verdict | None:
-        return keep_core(stakes, self.budget) if meets(stakes.core, self.budget) else None
+        return keep_core(stakes, self.budget) if stakes.meets(stakes.core, self.budget) else None
 
-    def filters(self, has_scores: bool) -> tuple[str, ...]:
-        return ("hysteresis",) if has_scores else ()
+    def filtered(self, core: Policy, lab: Lab) -> Iterator[tuple[str, Policy]]:
+        if has_scores(core):
+            yield "hysteresis", self.adjusted(core, "hysteresis", lab)
 
     def adjusted(self, policy: Policy, name: str, lab: Lab) -> Policy:
         # the paper's inertia has no dial: hysteresis around it meets the budget
@@ -74,8 +77,9 @@ class BudgetGoal:
     def decide(self, candidates: dict[str, Candidate], stakes: Stakes) -> Verdict:
         return decide(candidates, self.budget, stakes)
 
-    def frontier(self, policy: Policy) -> Calibration | None:
-        return policy.calibration
+    def frontiers(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
+        tables = {name: candidate.policy.calibration for name, candidate in candidates.items()}
+        return {name: table for name, table in tables.items() if table is not None}
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,10 @@ class LimitGoal:
     def core_verdict(self, stakes: Stakes) -> Verdict | None:
         return None  # what the core did in some episodes does not bind it in others
 
-    def filters(self, has_scores: bool) -> tuple[str, ...]:
-        return ("filter", "hysteresis") if has_scores else ("filter",)
+    def filtered(self, core: Policy, lab: Lab) -> Iterator[tuple[str, Policy]]:
+        yield "filter", self.adjusted(core, "filter", lab)
+        if has_scores(core):
+            yield "hysteresis", self.adjusted(core, "hysteresis", lab)
 
     def adjusted(self, policy: Policy, name: str, lab: Lab) -> Policy:
         limited, plans = policy.within(self.limit), policy.largest_burst is not None
@@ -102,5 +108,11 @@ class LimitGoal:
     def decide(self, candidates: dict[str, Candidate], stakes: Stakes) -> Verdict:
         return decide_within(candidates, self.limit, stakes)
 
-    def frontier(self, policy: Policy) -> Calibration | None:
-        return None  # the limit is kept at every setting
+    def frontiers(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
+        return {}  # the limit is kept at every setting
+
+
+def has_scores(policy: Policy) -> bool:
+    """Whether a core has scores that hysteresis can compare."""
+    spaces: Any = policy.spaces
+    return spaces.core.kind != "action"

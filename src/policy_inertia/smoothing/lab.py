@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.calibration.filter_sweep import calibrate_filter
 from policy_inertia.calibration.first_settings import first_settings
 from policy_inertia.calibration.matched import best_at
 from policy_inertia.calibration.measurements import Counter, Episodes
@@ -14,6 +16,7 @@ from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.envs.vector import Envs
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.measures import RETURN, Evaluation
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.protocol import Predictor
 from policy_inertia.policies.random_actions import RandomActions
@@ -47,7 +50,7 @@ class Lab:
         if self._watch is not None:
             self._watch(stage, done, of)
 
-    def candidate(self, name: str, policy: Policy) -> Candidate:
+    def candidate(self, name: str, policy: Any) -> Candidate:
         """Evaluate a policy on the held-out episodes."""
         return Candidate.of_evaluation(name, policy, self._held_out(policy, name))
 
@@ -67,6 +70,11 @@ class Lab:
         """Measure a policy at every setting, on the episodes of calibration."""
         episodes, seed = self.config.calibration_episodes, self.config.seed
         return calibrate(policy, self.envs, episodes, seed, progress=self.counting(name))
+
+    def calibrated_filter(self, policy: ContinuousCore, name: str) -> ContinuousCore:
+        """Measure the whole curve of a filter, on the episodes of calibration."""
+        episodes, seed = self.config.calibration_episodes, self.config.seed
+        return calibrate_filter(policy, self.envs, episodes, seed, progress=self.counting(name))
 
     def counting(self, name: str) -> Callable[[int, int], None]:
         """The progress of a calibration."""

@@ -1,8 +1,8 @@
 """Make a policy smooth without changing it, with as little as it takes, and recommend a policy.
 
-First the core is measured, then a filter, which takes seconds. Only if that is not enough, a
-controller is trained around the core. All of them act on the same held-out episodes. The best one
-within the budget is recommended; with a limit on switching, the best one that keeps it.
+First the core is measured, then filters, which takes seconds. Only if that is not enough, a
+controller is trained around a core with Discrete actions. All of them act on the same held-out
+episodes. The best one within the budget is recommended; with a limit, the best one that keeps it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import resource
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,18 +23,20 @@ from policy_inertia.actions.bucket import Limit
 from policy_inertia.calibration.measurements import opened
 from policy_inertia.envs.making import EnvLike, copyable, name_of
 from policy_inertia.errors import InputError
-from policy_inertia.metrics.calibration_table import check_budget
+from policy_inertia.policies.action_filters.action_filter import Dimension
+from policy_inertia.policies.action_filters.movement_limit import MovementLimit
 from policy_inertia.policies.core_policy import core_policy
-from policy_inertia.policies.cores import Core, load_core
+from policy_inertia.policies.cores import load_core
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import core_identity
+from policy_inertia.smoothing.action_rows import KINDS, Kind
 from policy_inertia.smoothing.controller import (
     Training,
     controller_settings,
     refuse_large,
 )
-from policy_inertia.smoothing.goals import BudgetGoal, Goal, LimitGoal
+from policy_inertia.smoothing.goals import Goal, TrainableGoal
 from policy_inertia.smoothing.lab import Lab, Watch
 from policy_inertia.smoothing.smooth_folder import SmoothFolder, folder_name
 from policy_inertia.smoothing.smoothed import Smoothed
@@ -47,7 +50,8 @@ def smooth(
     budget: float | None = None,
     steps: int = 50_000,
     *,
-    limit: Limit | None = None,
+    max_fluctuation: float | None = None,
+    limit: Limit | MovementLimit | tuple[float, float] | None = None,
     train: bool = False,
     hysteresis_only: bool = False,
     mu: bool = False,
@@ -61,27 +65,28 @@ def smooth(
     watch: Watch | None = None,
     warn: Callable[[str], None] = warnings.warn,
     core_options: dict[str, Any] | None = None,
+    dimensions: Sequence[Dimension] | None = None,
     **changes: Any,
 ) -> Smoothed:
     """Make `core` smooth without changing it, and recommend a policy.
 
     Stops at the core if it already meets the budget, and at a filter if it meets the budget without
-    a loss. Else it trains a controller around the core.
+    a loss. Else trains a controller, if the actions are Discrete.
 
     Args:
         core: The policy to make smooth: anything that `load_core` takes.
-        env: A Gymnasium id, a function that makes the env, or an env, of which copies are made by
-            its spec.
-        budget: Largest share of steps at which the policy may switch its action; by default half
-            of what the core does.
+        env: A Gymnasium id, a function that makes the env, or an env that its spec can copy.
+        budget: Largest oscillation ratio; for continuous actions the largest action fluctuation.
+            By default half of what the core does.
         steps: Env steps of training.
-        limit: Instead of a budget, a limit on switching that is always kept: by a filter, by
-            hysteresis inside the limit, and by a controller that plans with it.
+        max_fluctuation: The budget of continuous actions by its own name.
+        limit: Instead of a budget, a limit on switching that is always kept. For continuous
+            actions, a limit on movement around every filter, with a budget or without one.
         train: Train a controller even if the core or a filter is good enough.
         hysteresis_only: Do not train; compare only the core with and without filters.
         mu: Train the paper's learned inertia instead of a dial.
-        loss: Largest loss of return, as a share of what the core gains over random actions. The
-            upper end of the loss's 95% interval must be within it.
+        loss: Largest loss, by its 95% interval, as a share of what the core gains over random
+            actions.
         warmup: Share of the steps in which the controller only watches the core.
         episodes: Held-out episodes on which the policies are compared.
         seed: Seed of training and of all episodes.
@@ -91,6 +96,7 @@ def smooth(
         watch: Called as the other stages go on.
         warn: Called with each warning.
         core_options: Options of `load_core`: `output`, `normalise`, `temperature`, `trust`, ...
+        dimensions: What each number of a continuous action means; see `with_dimensions`.
         **changes: Further settings of the run, as `train` takes them.
 
     Raises:
@@ -98,52 +104,59 @@ def smooth(
     """
     env, env_kwargs = copyable(env, changes.get("env_kwargs"))
     changes |= {"env_kwargs": env_kwargs} if env_kwargs else {}
-    _check_arguments(env, budget, limit, loss, warmup, episodes)
-    if train and hysteresis_only:
-        raise InputError("train and hysteresis_only contradict each other: give one of them")
-    config = controller_settings(env, steps, mu, limit, warmup, seed, changes)
-    options = {"env_kwargs": config.env_kwargs, "warn": warn, **(core_options or {})}
-    core = _check_core(load_core(core, env, **options), env, config.env_kwargs)
+    _check_arguments(env, loss, warmup, episodes)
+    options = {"env_kwargs": env_kwargs, "warn": warn, **(core_options or {})}
+    core = _check_core(load_core(core, env, **options), env, env_kwargs, dimensions)
+    asked = _asked(core, budget, max_fluctuation, limit, loss, train)
+    trains = _trains(asked, hysteresis_only, mu)
+    config = controller_settings(env, steps, mu, asked.learned, warmup, seed, changes)
     bare = core_policy(core, config.env, config.test_kwargs)
     if train:
         refuse_large(bare.spaces.spec.obs_dim, config.buffer_size)
     with contextlib.ExitStack() as stack:
         folder, training = None, None
-        if out is not None or not hysteresis_only:
+        if out is not None or trains:
             path = Path(out or folder_name(config.env, core.name, config.method, seed))
             folder = SmoothFolder(path, core_identity(core), resume)
             stack.callback(folder.close)
-        if folder is not None and not hysteresis_only:
-            training = Training(config, folder.controller, env, bare, resume, progress, warn)
+            if trains:
+                training = Training(config, folder.controller, env, bare, resume, progress, warn)
         envs = stack.enter_context(opened(env, episodes, config.test_kwargs))
-        lab, asked = Lab(envs, config, episodes, watch), Asked(budget, limit, loss, train)
-        result = _answer(lab, bare, asked, core.kind != "action", training)
-        if folder is not None:
-            folder.save(result)
-    return result
+        result = _answer(Lab(envs, config, episodes, watch), bare, asked, training)
+        return result if folder is None else folder.save(result)
 
 
 class Asked(NamedTuple):
     """What is asked for; see `smooth`."""
 
+    kind: Kind
     budget: float | None
-    limit: Limit | None
+    limit: Any
     loss: float
     train: bool
 
+    @property
+    def learned(self) -> Limit | None:
+        """The limit that a controller plans with."""
+        return self.limit if self.kind.trains else None
 
-def _answer(
-    lab: Lab, bare: Policy, asked: Asked, has_scores: bool, training: Training | None
-) -> Smoothed:
+
+def _answer(lab: Lab, bare: Any, asked: Asked, training: Training | None) -> Smoothed:
     """Measure, train if it is needed, and recommend a policy."""
-    started = time.perf_counter()
-    stakes = Stakes(lab.candidate("core", bare), lab.random_return(), asked.loss)
+    started, wording = time.perf_counter(), asked.kind.wording
+    core = lab.candidate("core", bare)
+    if wording.measure.name not in core.values:
+        raise InputError(
+            f"an episode has a single step, so its {wording.measure.label} is not known: give an "
+            "env whose episodes are longer"
+        )
+    stakes = Stakes(core, lab.random_return(), asked.loss, wording)
     budget = asked.budget
     if budget is None and asked.limit is None:
-        budget = stakes.core.oscillation / 2
-    goal = _goal(budget, asked.limit)
-    candidates, verdict = _compare(goal, stakes, lab, has_scores, training, asked.train)
-    tables = {name: goal.frontier(candidate.policy) for name, candidate in candidates.items()}
+        budget = stakes.amount(core) / 2
+    goal: Any = asked.kind.goal(budget, asked.limit)
+    controller = None if training is None else partial(_controller, goal, training, lab)
+    candidates, verdict = _compare(goal, stakes, lab, controller, asked.train)
     return Smoothed(
         candidates[verdict.name].policy,
         verdict,
@@ -156,23 +169,21 @@ def _answer(
         "controller" in candidates,
         time.perf_counter() - started,
         _peak_memory(),
-        {name: table for name, table in tables.items() if table is not None},
+        goal.frontiers(candidates),
     )
 
 
-def _goal(budget: float | None, limit: Limit | None) -> Goal:
-    if limit is not None:
-        return LimitGoal(limit)
-    assert budget is not None
-    return BudgetGoal(budget)
+def _controller(goal: TrainableGoal, training: Training, lab: Lab) -> Policy:
+    """Train controllers, and return the best one at the setting that suits the goal."""
+    trained = training.run(lab.counting("the last controller"))
+    return goal.adjusted(trained[goal.best(trained, lab)], "controller", lab)
 
 
 def _compare(
     goal: Goal,
     stakes: Stakes,
     lab: Lab,
-    has_scores: bool,
-    training: Training | None,
+    controller: Callable[[], Policy] | None,
     always: bool,
 ) -> tuple[dict[str, Candidate], Verdict]:
     """Try the core, then filters, then a controller, until one is good enough.
@@ -181,8 +192,7 @@ def _compare(
         goal: The budget or the limit.
         stakes: The core, random actions and the loss that is allowed.
         lab: Where policies are evaluated.
-        has_scores: Whether the core has scores that hysteresis can compare.
-        training: Trains a controller; None to train nothing.
+        controller: Trains a controller; None to train nothing.
         always: Train even if the core or a filter is good enough.
 
     Returns:
@@ -192,38 +202,22 @@ def _compare(
     verdict = goal.core_verdict(stakes)
     if verdict is not None and not always:
         return candidates, verdict
-    for name in goal.filters(has_scores):
-        candidates[name] = lab.candidate(name, goal.adjusted(bare, name, lab))
-    if len(candidates) > 1 or training is None:
+    for name, policy in goal.filtered(bare, lab):
+        candidates[name] = lab.candidate(name, policy)
+    if len(candidates) > 1 or controller is None:
         verdict = goal.decide(candidates, stakes)
-        if training is None or (verdict.met and not always):
+        if controller is None or (verdict.met and not always):
             return candidates, verdict
-    trained = training.run(lab.counting("the last controller"))
-    best = trained[goal.best(trained, lab)]
-    candidates["controller"] = lab.candidate("controller", goal.adjusted(best, "controller", lab))
+    candidates["controller"] = lab.candidate("controller", controller())
     return candidates, goal.decide(candidates, stakes)
 
 
-def _check_arguments(
-    env: Any,
-    budget: float | None,
-    limit: Limit | None,
-    loss: float,
-    warmup: float,
-    episodes: int,
-) -> None:
+def _check_arguments(env: Any, loss: float, warmup: float, episodes: int) -> None:
     if not (isinstance(env, str) or callable(env)):
         raise InputError(
             f"the env is {type(env).__name__}, and several copies of it are needed: give its "
             "Gymnasium id, or a function that makes it"
         )
-    if budget is not None:
-        check_budget(budget)
-        if limit is not None:
-            raise InputError(
-                f"the budget is {budget} and the limit {limit}: give a budget, which is a measured "
-                "mean, or a limit, which is always kept"
-            )
     for name, value in (("loss", loss), ("warmup", warmup)):
         if not 0 <= value <= 1:
             raise InputError(f"{name} is {value}: it must be from 0 to 1")
@@ -231,11 +225,66 @@ def _check_arguments(
         raise InputError(f"episodes is {episodes}: an interval needs at least 2")
 
 
-def _check_core(core: Core, env: EnvLike, env_kwargs: dict[str, Any]) -> Core:
-    """The core itself; raise if it has a memory or does not fit the env."""
+def _asked(
+    core: Any,
+    budget: float | None,
+    max_fluctuation: float | None,
+    limit: Any,
+    loss: float,
+    train: bool,
+) -> Asked:
+    """What is asked for, checked against the kind of the core's actions."""
+    kind = KINDS[core.spaces.actions.kind]
+    bound = kind.limit_of(limit)
+    return Asked(kind, _budget(kind, budget, max_fluctuation, bound), bound, loss, train)
+
+
+def _budget(
+    kind: Kind, budget: float | None, max_fluctuation: float | None, limit: Any
+) -> float | None:
+    """The budget, under whichever name it was given; None if none was."""
+    if max_fluctuation is not None:
+        if budget is not None:
+            raise InputError(
+                f"the budget is {budget} and max_fluctuation {max_fluctuation}: give one of them"
+            )
+        if not kind.budget_name:
+            raise InputError(
+                f"max_fluctuation is {max_fluctuation}, and the actions are Discrete: give budget, "
+                "the share of the steps at which they may switch"
+            )
+        budget = max_fluctuation
+    if budget is None:
+        return None
+    kind.check_budget(budget)
+    if limit is not None and not kind.together:
+        raise InputError(
+            f"the budget is {budget} and the limit {limit}: give a budget, which is a measured "
+            "mean, or a limit, which is always kept"
+        )
+    return budget
+
+
+def _trains(asked: Asked, hysteresis_only: bool, mu: bool) -> bool:
+    """Whether a controller may be trained; raise if the flags contradict each other."""
+    if asked.train and hysteresis_only:
+        raise InputError("train and hysteresis_only contradict each other: give one of them")
+    if (asked.train or mu) and not asked.kind.trains:
+        raise InputError(
+            f"{'train' if asked.train else 'mu'} asks for a trained controller, and the actions "
+            "are continuous: only filters and limits are for them, so leave it out"
+        )
+    return asked.kind.trains and not hysteresis_only
+
+
+def _check_core(
+    core: Any, env: EnvLike, env_kwargs: dict[str, Any], dimensions: Sequence[Dimension] | None
+) -> Any:
+    """The core with its dimensions; raise if it has a memory or does not fit the env."""
     if core.filters:
         raise InputError(
-            f"{core} depends on its last action: give it without hysteresis and without a limit"
+            f"{core} depends on its last action: give it without its filters, such as hysteresis "
+            "or a limit"
         )
     _, spaces = read_spaces(env, env_kwargs)
     if spaces != core.spaces:
@@ -243,7 +292,9 @@ def _check_core(core: Core, env: EnvLike, env_kwargs: dict[str, Any]) -> Core:
             f"{core.name} acts on {core.spaces} and {name_of(env)} has {spaces}: give the env that "
             "it was trained on"
         )
-    return core
+    if dimensions is None:
+        return core
+    return KINDS[core.spaces.actions.kind].declared(core, dimensions)
 
 
 def _peak_memory() -> float:

@@ -73,10 +73,11 @@ class SmoothFolder:
         """The folder of the training run."""
         return self.path / "controller"
 
-    def save(self, result: Smoothed) -> None:
-        """Write the recommended policy and the comparison."""
+    def save(self, result: Smoothed) -> Smoothed:
+        """Write the recommended policy and the comparison, and return the result itself."""
         result.policy.save(self.path / "policy.safetensors")
         write_json(self.path / "smooth.json", {"format": FORMAT, **result.to_dict()})
+        return result
 
     def close(self) -> None:
         """Give the folder free for other processes."""

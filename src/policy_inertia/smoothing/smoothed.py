@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from policy_inertia.actions.bucket import Limit
 from policy_inertia.errors import InputError
-from policy_inertia.metrics.calibration_table import Calibration, Row
+from policy_inertia.metrics.calibration_table import Calibration
+from policy_inertia.metrics.filter_curve import FilterCurve
 from policy_inertia.metrics.measures import RETURN
-from policy_inertia.policies.policy import Policy
-from policy_inertia.smoothing.verdict import Candidate, Stakes, Verdict, comparison_table
+from policy_inertia.smoothing.verdict import (
+    Candidate,
+    Stakes,
+    Verdict,
+    comparison_table,
+    details_table,
+    text_table,
+)
+
+Frontier = Calibration | FilterCurve
 
 BUDGETS = (0.7, 0.5, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.0)
 """Rows of the table of frontiers, below what the core does."""
@@ -22,36 +30,37 @@ class Smoothed:
     """The result of `smooth`.
 
     Attributes:
-        policy: The recommended policy.
+        policy: The recommended policy: a `Policy`, or a `ContinuousCore`.
         verdict: Its name and the reason.
         candidates: All policies that were compared, by name.
         stakes: The core, random actions, and the loss that was allowed.
-        budget: Largest oscillation ratio that was allowed; None with a limit.
-        limit: The limit on switching that every policy but the core keeps; None with a budget.
+        budget: Largest oscillation ratio, or action fluctuation, that was allowed; None with a
+            limit alone.
+        limit: The limit that every policy but the core keeps; None without one.
         task: The env's name.
         episodes: Number of held-out episodes.
         trained: Whether a controller was trained.
         seconds: Duration of everything.
         memory: Peak memory of the whole process, in MB.
-        frontiers: What hysteresis and the controller do at every setting, on other episodes.
+        frontiers: What filters and the controller do at every setting, on other episodes.
     """
 
-    policy: Policy
+    policy: Any
     verdict: Verdict
     candidates: dict[str, Candidate]
     stakes: Stakes
     budget: float | None
-    limit: Limit | None
+    limit: Any
     task: str
     episodes: int
     trained: bool
     seconds: float
     memory: float
-    frontiers: dict[str, Calibration] = field(default_factory=dict)
+    frontiers: dict[str, Frontier] = field(default_factory=dict)
 
     @property
     def recommended(self) -> str:
-        """The name of the recommended policy: core, filter, hysteresis or controller."""
+        """The name of the recommended policy, such as core, hysteresis or controller."""
         return self.verdict.name
 
     def to_dict(self) -> dict[str, Any]:
@@ -66,7 +75,7 @@ class Smoothed:
             "met": self.verdict.met,
             "trained": self.trained,
             "budget": self.budget,
-            "limit": self.limit and self.limit.to_dict(),
+            "limit": None if self.limit is None else asdict(self.limit),
             "loss": self.stakes.loss,
             "random_return": self.stakes.random_return,
             "task": self.task,
@@ -81,32 +90,36 @@ class Smoothed:
         }
 
     def __str__(self) -> str:
+        wording = self.stakes.wording
         note = (
-            f"Means and 95% intervals over {self.episodes} held-out episodes of {self.task}, with "
-            "greedy actions. They describe this core only, not other cores."
+            f"Means and 95% intervals over {self.episodes} held-out episodes of {self.task}, "
+            f"{wording.actions}. They describe this core only, not other cores."
         )
         lines = [comparison_table(self.candidates.values()), note]
+        if wording.details:
+            lines += ["", details_table(self.candidates.values(), wording.details)]
         if self.frontiers:
-            lines += ["", frontier_table(self.frontiers, self.stakes.core.oscillation, self.budget)]
+            amount = self.stakes.amount(self.stakes.core)
+            lines += ["", frontier_table(self.frontiers, amount, self.budget)]
             lines += ["Mean returns at the setting that keeps each budget, on other episodes.", ""]
         lines.append(f"Recommended: {self.verdict}")
-        if self.verdict.met and not self.trained:
-            lines.append("Nothing was trained. --train trains a controller nevertheless.")
+        if self.verdict.met and not self.trained and wording.after:
+            lines.append(wording.after)
         return "\n".join([*lines, f"{self.seconds:.0f} s, {self.memory:.0f} MB at most."])
 
 
 def frontier_table(
-    frontiers: Mapping[str, Calibration], core_oscillation: float, budget: float | None
+    frontiers: Mapping[str, Frontier], core_amount: float, budget: float | None
 ) -> str:
     """What each frontier returns within many budgets, as lines of text.
 
     Args:
         frontiers: Calibrations by name.
-        core_oscillation: What the core does; looser budgets are left out.
+        core_amount: What the core does; looser budgets are left out.
         budget: The budget that was asked for; it gets a row of its own, with an arrow.
     """
     asked = () if budget is None else (budget,)
-    budgets = sorted({b for b in BUDGETS if b < core_oscillation} | set(asked), reverse=True)
+    budgets = sorted({b for b in BUDGETS if b < core_amount} | set(asked), reverse=True)
     head = ["budget", *(f"{name} ({t.setting_name})" for name, t in frontiers.items())]
     rows = [
         [
@@ -115,16 +128,12 @@ def frontier_table(
         ]
         for one in budgets
     ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (head, *rows)
-    )
+    return text_table([head, *rows])
 
 
-def _cell(table: Calibration, budget: float) -> str:
+def _cell(table: Frontier, budget: float) -> str:
     try:
-        row: Row = table.within(budget)
+        row = table.within(budget)
     except InputError:
         return "not reached"
     return f"{RETURN.show(row.figures[RETURN.name])} ({row.setting:.3g})"

@@ -6,24 +6,22 @@ what the core gains over random actions: a share of the return means nothing nea
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from policy_inertia.actions.bucket import Limit
 from policy_inertia.metrics.estimates import Interval, t_interval, upper_bound
 from policy_inertia.metrics.measures import (
     CRASHES,
     MEASURES,
-    OSCILLATION,
     RETURN,
     Evaluation,
     Measure,
     select_measures,
 )
-from policy_inertia.policies.policy import Policy
+from policy_inertia.smoothing.wording import SWITCHING, Wording
 
 CRASH_MARGIN = 0.02  # a crash rate that is higher by at most this counts as equal
 
@@ -33,21 +31,21 @@ class Candidate:
     """A policy and its figures on the held-out episodes.
 
     Attributes:
-        name: "core", "filter", "hysteresis" or "controller".
-        policy: The policy.
+        name: "core", "limit", "controller", or the name of its filter.
+        policy: The policy: a `Policy`, or a `ContinuousCore`.
         figures: Every measure by name.
         intervals: 95% intervals over episodes, for measures that are means over episodes.
         values: The numbers behind these means, one per episode.
     """
 
     name: str
-    policy: Policy
+    policy: Any
     figures: dict[str, Any]
     intervals: dict[str, Interval]
     values: dict[str, np.ndarray] = field(repr=False)
 
     @classmethod
-    def of_evaluation(cls, name: str, policy: Policy, evaluation: Evaluation) -> Candidate:
+    def of_evaluation(cls, name: str, policy: Any, evaluation: Evaluation) -> Candidate:
         """A candidate from its held-out episodes."""
         values = {}
         for measure in MEASURES.values():
@@ -63,14 +61,13 @@ class Candidate:
         """The mean return."""
         return float(self.figures[RETURN.name])
 
-    @property
-    def oscillation(self) -> float:
-        """The mean oscillation ratio."""
-        return float(self.figures[OSCILLATION.name])
+    def amount(self, measure: Measure) -> float:
+        """The mean of what a budget bounds."""
+        return float(self.figures[measure.name])
 
     @property
     def setting(self) -> str:
-        """The threshold, the price or the limit that the policy is set to; empty for the core."""
+        """What the policy's filter, price or limit is set to; empty for the core."""
         policy, parts = self.policy, []
         if policy.limit is not None:
             parts.append(f"limit {policy.limit.rate:g}, burst {policy.limit.burst:g}")
@@ -81,9 +78,7 @@ class Candidate:
     def to_dict(self) -> dict[str, Any]:
         """Setting, figures and intervals as JSON."""
         return {
-            "price": self.policy.price,
-            "hysteresis": self.policy.hysteresis,
-            "limit": self.policy.limit and self.policy.limit.to_dict(),
+            **self.policy.settings,
             **self.figures,
             "intervals_over_episodes": self.intervals,
         }
@@ -105,6 +100,18 @@ def comparison_table(candidates: Iterable[Candidate]) -> str:
         ["", "setting", *(m.label for m in measures)],
         *([c.name, c.setting, *(c.cell(m) for m in measures)] for c in candidates),
     ]
+    return text_table(rows)
+
+
+def details_table(candidates: Iterable[Candidate], measures: Iterable[Measure]) -> str:
+    """The candidates as rows of text, one column for each of some measures, without intervals."""
+    measures = list(measures)
+    rows = [[c.name, *(m.show(c.figures.get(m.name)) for m in measures)] for c in candidates]
+    return text_table([["", *(m.title for m in measures)], *rows])
+
+
+def text_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells as lines of text, with columns of equal width."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -138,11 +145,29 @@ class Stakes:
         core: The core on the held-out episodes.
         random_return: Mean return of random actions.
         loss: Largest share of (core - random) that smoothing may cost.
+        wording: What is counted, and how it is said.
     """
 
     core: Candidate
     random_return: float
     loss: float
+    wording: Wording = SWITCHING
+
+    def amount(self, candidate: Candidate) -> float:
+        """How much a candidate switches or moves."""
+        return candidate.amount(self.wording.measure)
+
+    def bound(self, candidate: Candidate) -> float:
+        """One-sided upper 95% bound of how much a candidate switches or moves."""
+        return upper_bound(candidate.values[self.wording.measure.name])
+
+    def meets(self, candidate: Candidate, budget: float) -> bool:
+        """Whether that bound is within a budget."""
+        return self.bound(candidate) <= budget
+
+    def does(self, candidate: Candidate) -> str:
+        """How much a candidate switches or moves, in words."""
+        return f"{self.wording.does} {self.amount(candidate):.3g}"
 
     @property
     def gain(self) -> float:
@@ -192,23 +217,18 @@ class Loss:
         return f"{verb} {mean:.1%} [{low:.1%}, {high:.1%}]"
 
 
-def meets(candidate: Candidate, budget: float) -> bool:
-    """Whether the one-sided bound of a candidate's oscillation ratio is within a budget."""
-    return upper_bound(candidate.values[OSCILLATION.name]) <= budget
-
-
 def decide(candidates: dict[str, Candidate], budget: float, stakes: Stakes) -> Verdict:
     """Choose the best return among the candidates that keep the budget and are not worse.
 
-    A candidate keeps the budget if it switches no more often on the held-out episodes; its setting
-    was chosen by an upper bound on other episodes. It is worse than the core if the upper end of
-    the interval of its loss is above `stakes.loss`, or if it crashes more often: by more than
-    CRASH_MARGIN, or by less if the interval of the difference excludes 0. If no candidate keeps
-    the budget, the smoothest one that is not worse is chosen. The core itself is never worse.
+    A candidate keeps the budget if it switches or moves no more on the held-out episodes; its
+    setting was chosen by an upper bound on other episodes. It is worse than the core if the upper
+    end of the interval of its loss is above `stakes.loss`, or if it crashes more often: by more
+    than CRASH_MARGIN, or by less if the interval of the difference excludes 0. If no candidate
+    keeps the budget, the smoothest one that is not worse is chosen. The core itself is never worse.
 
     Args:
         candidates: By name; "core" must be one of them.
-        budget: Largest oscillation ratio.
+        budget: Largest amount of what is counted.
         stakes: What a loss is measured against.
     """
     core, notes, sound = stakes.core, [], [stakes.core]
@@ -218,55 +238,61 @@ def decide(candidates: dict[str, Candidate], budget: float, stakes: Stakes) -> V
             notes.append(f"{candidate.name} {fault}")
         elif candidate is not core:
             sound.append(candidate)
-    within = [c for c in sound if c.oscillation <= budget]
+    within = [c for c in sound if stakes.amount(c) <= budget]
     if within:
         best = max(within, key=lambda c: c.return_)
         about_budget = f"within the budget of {budget:.3g}"
     else:
-        best = min(sound, key=lambda c: c.oscillation)
+        best = min(sound, key=stakes.amount)
         about_budget = (
             f"the budget of {budget:.3g} is not met by any policy that is as good as the core"
         )
-    notes += [
-        f"{c.name} switches at {c.oscillation:.3g}" for c in sound if c not in (*within, best, core)
-    ]
+    notes += [f"{c.name} {stakes.does(c)}" for c in sound if c not in (*within, best, core)]
     reason = (
-        f"It switches at {best.oscillation:.3g} of the steps ({about_budget}) and "
-        f"{_cost(best, stakes)}"
+        f"It {stakes.does(best)}{stakes.wording.per} ({about_budget}) and {_cost(best, stakes)}"
     )
     return Verdict(best.name, "; ".join([reason, *notes]) + ".", bool(within))
 
 
-def decide_within(candidates: dict[str, Candidate], limit: Limit, stakes: Stakes) -> Verdict:
+def decide_within(
+    candidates: dict[str, Candidate], limit: Any, stakes: Stakes, budget: float | None = None
+) -> Verdict:
     """Choose the best return among the candidates that keep a limit: all but the core.
 
-    A candidate that is worse than the core, as `decide` defines it, is chosen only if all are.
+    A candidate that is worse than the core, as `decide` defines it, is chosen only if all are. So
+    is one beyond the budget, if there is a budget too.
 
     Args:
         candidates: By name; "core" must be one of them, beside others that keep the limit.
         limit: The limit.
         stakes: What a loss is measured against.
+        budget: Largest amount of what is counted; None if only the limit matters.
     """
     limited = [c for c in candidates.values() if c is not stakes.core]
     faults = {c.name: stakes.fault(c) for c in limited}
     sound = [c for c in limited if not faults[c.name]]
-    best = max(sound or limited, key=lambda c: c.return_)
+    within = [c for c in sound if budget is None or stakes.amount(c) <= budget]
+    best = max(within or sound or limited, key=lambda c: c.return_)
+    about_budget = ""
+    if budget is not None:
+        inside = "within" if stakes.amount(best) <= budget else "not within"
+        about_budget = f" ({inside} the budget of {budget:.3g})"
+    keeps = stakes.wording.keeps.format(burst=limit.burst, rate=limit.rate)
     reason = (
-        f"It makes at most {limit.burst:g} + {limit.rate:g} n switches in n steps, always, "
-        f"switches at {best.oscillation:.3g} of the steps and {_cost(best, stakes)}"
+        f"It {keeps}, {stakes.does(best)}{stakes.wording.per}{about_budget} and "
+        f"{_cost(best, stakes)}"
     )
     notes = [] if sound else ["no policy within the limit is as good as the core"]
     notes += [f"{name} {fault}" for name, fault in faults.items() if fault and name != best.name]
-    return Verdict(best.name, "; ".join([reason, *notes]) + ".", bool(sound))
+    return Verdict(best.name, "; ".join([reason, *notes]) + ".", bool(within))
 
 
 def keep_core(stakes: Stakes, budget: float) -> Verdict:
     """The verdict where the core itself meets the budget."""
     core = stakes.core
-    bound = upper_bound(core.values[OSCILLATION.name])
     return Verdict(
         core.name,
-        f"It switches at {core.oscillation:.3g} of the steps (at most {bound:.3g} with 95% "
+        f"It {stakes.does(core)}{stakes.wording.per} (at most {stakes.bound(core):.3g} with 95% "
         f"confidence), so it already meets the budget of {budget:.3g}.",
         True,
     )
@@ -276,7 +302,7 @@ def _cost(best: Candidate, stakes: Stakes) -> str:
     """What a candidate returns and loses, beside the core and random actions."""
     core = stakes.core
     beside = (
-        f"(core: {core.oscillation:.3g}, {core.return_:.4g}; random actions return "
+        f"(core: {stakes.amount(core):.3g}, {core.return_:.4g}; random actions return "
         f"{stakes.random_return:.4g})"
     )
     if best is core:

@@ -21,6 +21,15 @@ RULES: dict[str, type[Any]] = {
 }
 """Every rule by name."""
 
+FILTERS: tuple[Rule, ...] = (
+    Exponential(1.0),
+    Butterworth(0.95),
+    DeadBand(0.0),
+    RateLimit(1.0),
+    OneEuro(10.0),
+)
+"""The filters that are compared with each other, each at its loosest setting."""
+
 
 def to_dict(rule: Rule) -> dict[str, Any]:
     """The rule as JSON."""

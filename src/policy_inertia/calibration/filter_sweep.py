@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from policy_inertia.envs.making import EnvLike, name_of
+from policy_inertia.calibration.measurements import Episodes, opened
+from policy_inertia.envs.making import EnvLike
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
-from policy_inertia.evaluation.evaluate import MOST_ENVS, evaluate
 from policy_inertia.metrics.estimates import upper_bound
-from policy_inertia.metrics.filter_curve import FilterCurve, FilterPoint
+from policy_inertia.metrics.filter_curve import FilterCurve, FilterRow
 from policy_inertia.metrics.measures import FLUCTUATION, MEASURES
 from policy_inertia.policies.action_filters import rule_table
 from policy_inertia.policies.continuous import ContinuousCore
-from policy_inertia.seeds import Stream, stream_seed
 
 
 def calibrate_filter(
     core: ContinuousCore,
-    env: EnvLike,
+    env: EnvLike | Envs | None = None,
     episodes: int = 20,
     seed: int = 0,
     settings: Sequence[float] | None = None,
@@ -32,7 +31,8 @@ def calibrate_filter(
 
     Args:
         core: A policy with a filter.
-        env: A Gymnasium id, or a function that makes an env.
+        env: A Gymnasium id, a function that makes an env, an env (as for `evaluate`), or open
+            envs. By default the task that the policy's file names.
         episodes: Number of episodes at each setting.
         seed: Seed of the calibration.
         settings: Settings to measure, from loose to smooth; None for those of the filter.
@@ -43,31 +43,34 @@ def calibrate_filter(
         The same policy with its `curve`.
 
     Raises:
-        InputError: The policy has no filter, or there are no episodes.
+        InputError: The policy has no filter, there are no episodes, or no task is known.
     """
+    if not isinstance(core, ContinuousCore):
+        raise InputError(
+            f"the policy is a {type(core).__name__}: filters are for continuous actions, so give a "
+            "ContinuousCore, or use calibrate for Discrete actions"
+        )
     name, rule = core.setting_name, core.rule
     assert rule is not None, "it has a setting"
     if episodes < 1:
         raise InputError(f"episodes is {episodes}: measure at least one")
+    if env is None:
+        if not core.task:
+            raise InputError("this policy does not say on which task it acts: give env")
+        env, env_kwargs = core.task, env_kwargs or core.env_kwargs
     values = rule.settings() if settings is None else list(settings)
-    first = stream_seed(seed, Stream.CALIBRATION)
-    envs = Envs(env, min(episodes, MOST_ENVS), lambda i, k: 0, env_kwargs)
-    try:
-        points = []
-        for done, setting in enumerate(values):
-            points.append(_point(core.with_setting(setting), setting, envs, episodes, first))
+    with opened(env, episodes, env_kwargs) as envs:
+        measured, rows = Episodes(envs, episodes, seed), []
+        for done, setting in enumerate(values, 1):
+            rows.append(_row(core.with_setting(setting), setting, measured))
             if progress is not None:
-                progress(done + 1, len(values))
-    finally:
-        envs.close()
-    curve = FilterCurve(rule_table.to_dict(rule), name, name_of(env), episodes, seed, tuple(points))
+                progress(done, len(values))
+        curve = FilterCurve(rule_table.to_dict(rule), name, envs.name, episodes, seed, tuple(rows))
     return core.calibrated(curve)
 
 
-def _point(
-    core: ContinuousCore, setting: float, envs: Envs, episodes: int, seed: int
-) -> FilterPoint:
-    evaluation = evaluate(core, envs, episodes, seed, deterministic=True)
+def _row(core: ContinuousCore, setting: float, episodes: Episodes) -> FilterRow:
+    evaluation = episodes.run(core)
     moved = FLUCTUATION.values(evaluation)
     if moved is None:
         raise InputError(
@@ -76,4 +79,4 @@ def _point(
         )
     figures = evaluation.summary()
     known = {name: figures[name] for name in MEASURES}
-    return FilterPoint(setting, known, upper_bound(moved))
+    return FilterRow(setting, known, upper_bound(moved))

@@ -3,7 +3,7 @@
 import pytest
 
 from policy_inertia import InputError, evaluate, load_core
-from policy_inertia.evaluation.filter_sweep import calibrate_filter
+from policy_inertia.calibration.filter_sweep import calibrate_filter
 from policy_inertia.metrics.filter_curve import FilterCurve
 from policy_inertia.policies.action_filters.exponential import Exponential
 from policy_inertia.policies.action_filters.rate_limit import RateLimit
@@ -26,11 +26,11 @@ def test_budget_is_kept_on_other_episodes(core: ContinuousCore) -> None:
 
 def test_loosest_setting_that_keeps_the_budget_is_taken(core: ContinuousCore) -> None:
     assert core.curve is not None
-    for i, point in enumerate(core.curve.points):
+    for i, point in enumerate(core.curve.rows):
         assert core.curve.within(point.fluctuation_bound) == point
         assert (point.figures["action_fluctuation"] or 1) < point.fluctuation_bound
         if i:
-            assert point.fluctuation_bound < core.curve.points[i - 1].fluctuation_bound
+            assert point.fluctuation_bound < core.curve.rows[i - 1].fluctuation_bound
 
 
 def test_curve_survives_json_and_is_printed(core: ContinuousCore) -> None:

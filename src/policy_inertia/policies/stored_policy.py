@@ -1,0 +1,34 @@
+"""A policy from its file, whatever kind of actions it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from policy_inertia.policies.continuous import ContinuousCore
+from policy_inertia.policies.continuous_file import KIND
+from policy_inertia.policies.policy import Policy
+from policy_inertia.storage import read_arrays
+
+READERS: dict[str, Any] = {"policy": Policy.load, KIND: ContinuousCore.load}
+"""By the kind that a file names."""
+
+
+def load_stored(path: Path, core: Any = None, trust: bool = False) -> Any:
+    """Return the policy in a file or a run folder.
+
+    Args:
+        path: A policy file, or a folder with a `policy.safetensors`.
+        core: The policy of others that it is about, where the file could not hold it.
+        trust: Whether the file may run code; see `Policy.load`.
+
+    Returns:
+        A `Policy`; a `ContinuousCore` if its actions are continuous.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    file = path / "policy.safetensors" if path.is_dir() else path
+    _, about = read_arrays(file)
+    load = READERS.get(str(about.get("kind")), Policy.load)  # which refuses other kinds
+    return load(path, core, trust)
