@@ -15,8 +15,9 @@ import jax
 import numpy as np
 import pytest
 
-from policy_inertia.run_settings import settings
+from policy_inertia.run_settings import override, settings
 from policy_inertia.training.session import Session
+from tests.support.classic import CLASSIC
 
 RECORDED: dict[str, Any] = json.loads(Path(__file__).with_name("digests.json").read_text())
 SHORT = {"steps": 1_600, "envs": 8, "learning_starts": 200, "seed": 7}
@@ -52,7 +53,8 @@ def test_weights_after_a_short_run_are_those_of_the_first_version(run: str) -> N
         pytest.skip(f"recorded with {RECORDED['machine']}, and this is {machine()}")
     method, env, *scenario = run.split()
     kwargs = {"config": {"scenario": scenario[0]}} if scenario else {}
-    session = Session(settings(method, env, env_kwargs=kwargs, **SHORT), env)
+    config = settings(method, env, preset="paper", env_kwargs=kwargs, **SHORT)
+    session = Session(override(config, CLASSIC if env == "CartPole-v1" else {}), env)
     while session.step < SHORT["steps"]:
         session.advance()
     session.envs.close()
