@@ -40,6 +40,8 @@ def test_python_of_the_page_on_continuous_actions_runs(tmp_path: Path) -> None:
     text = run("continuous.md", tmp_path)
     assert "ContinuousCore(shaky, Exponential(alpha=" in text
     assert "action fluctuation (share of the range per step): 0.3" in text
+    assert "random inputs within" in text
+    assert "C99" in text
 
 
 def test_python_of_the_tutorial_makes_a_policy_smooth(tmp_path: Path) -> None:

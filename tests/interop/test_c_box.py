@@ -1,5 +1,6 @@
 """Exported C files with continuous actions, compiled and run beside the policies themselves."""
 
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -156,6 +157,22 @@ def test_file_has_no_mutable_globals_and_needs_the_math_library_alone(tmp_path: 
         assert {kind for kind, _ in symbols} <= {"U", "T", "t", "r"}
         public = {symbol for kind, symbol in symbols if kind == "T"}
         assert public == {"policy_init", "policy_reset", "policy_act", "policy_reset_to"}
+
+
+@needs_compiler
+def test_program_of_the_docs_runs_the_file_as_its_own_header(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "continuous.md"
+    (program,) = re.findall(r"^```c\n(.*?)^```", page.read_text(), re.M | re.S)
+    policy = FILTERS["filter and limit"](arm_core())
+    export_c(policy, tmp_path / "policy.c")
+    (tmp_path / "program.c").write_text(program)
+    path = compile_c(tmp_path / "program.c", str(tmp_path / "policy.c"))
+    printed = subprocess.run([path], capture_output=True, text=True, check=True).stdout
+    expected, state = [], None
+    for step in range(3):
+        action, state = policy.predict(np.array([0.5 * step, 0, 0], np.float32), state)
+        expected.append(action[0, 0])
+    np.testing.assert_allclose([float(line) for line in printed.split()], expected, atol=1e-5)
 
 
 @dataclass(frozen=True)
