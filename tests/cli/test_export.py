@@ -117,3 +117,89 @@ def test_c_file_must_end_in_c(run: Run, finished: Path, tmp_path: Path) -> None:
     assert code == 2
     assert "a C file ends in .c" in text
     assert text.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def box_zip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A zip with continuous actions, before any training."""
+    from stable_baselines3 import SAC
+
+    path = tmp_path_factory.mktemp("box") / "sac.zip"
+    network = {"net_arch": [8]}
+    SAC("MlpPolicy", "Pendulum-v1", device="cpu", buffer_size=10, policy_kwargs=network).save(path)
+    return path
+
+
+def test_continuous_zip_is_exported_with_filter_and_limit(
+    run: Run, tmp_path: Path, box_zip: Path
+) -> None:
+    import onnx
+
+    names = [tmp_path / name for name in ("p.onnx", "p.c", "p.npz")]
+    files = [word for pair in zip(("--out", "--c", "--numpy"), names, strict=True) for word in pair]
+    flags = ["--filter", "butterworth=0.2", "--limit", 0.05, "--burst", 0.2]
+    code, text, error = run("export", box_zip, "--env", "Pendulum-v1", *files, *flags)
+    assert (code, error) == (0, "")
+    assert "random inputs" in text
+    assert all(path.exists() for path in names)
+    model = onnx.load(names[0])
+    assert {"filter_first", "limit_tokens"} <= {i.name for i in model.graph.input}
+    assert "Pendulum-v1" in {p.value for p in model.metadata_props}
+    assert "limit_burst = 200000;" in names[1].read_text()
+
+
+def test_continuous_policy_file_is_exported_with_its_own_filter(
+    run: Run, tmp_path: Path, box_zip: Path
+) -> None:
+    import policy_inertia as pi
+
+    path = tmp_path / "calm.safetensors"
+    policy = pi.load_core(box_zip, "Pendulum-v1").with_filter(pi.Exponential(0.3))
+    policy.save(path)
+    assert run("export", path).code == 0
+    assert (tmp_path / "calm.onnx").exists()
+    assert run("export", path, "--c", tmp_path / "own.c").code == 0
+    assert "filter_alpha = 0.3;" in (tmp_path / "own.c").read_text()
+    other = ("--filter", "exponential=0.2", "--dimensions", "delta")
+    assert run("export", path, "--c", tmp_path / "other.c", *other).code == 0
+    assert "filter_alpha = 0.2;" in (tmp_path / "other.c").read_text()
+    assert "filter_taken" in (tmp_path / "other.c").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--filter expontial=0.3", "the filter is 'expontial': did you mean 'exponential'?"),
+        ("--filter exponential", "give its alpha, a number, such as exponential=0.3"),
+        ("--filter exponential=7", "alpha is 7.0: give the share of the way that a step goes"),
+        ("--dimensions delta delta", "2 dimensions are declared and an action has 1 numbers"),
+        ("--hysteresis 0.1", "are continuous, and hysteresis compares the scores of Discrete ones"),
+        ("--burst 0.2", "--burst 0.2 belongs to a limit"),
+        ("--dial", "has no dial: export it without one"),
+        ("--card card", "a model card is for a policy with Discrete actions"),
+    ],
+)
+def test_what_does_not_fit_continuous_actions_is_one_sentence(
+    run: Run,
+    tmp_path: Path,
+    box_zip: Path,
+    words: str,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, text = run(
+        "export", box_zip, "--env", "Pendulum-v1", "--out", "p.onnx", *words.split()
+    )
+    assert code == 2
+    assert message in text
+    assert text.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_filter_of_continuous_actions_is_refused_for_discrete_ones(
+    run: Run, finished: Path
+) -> None:
+    code, _, text = run("export", finished, "--filter", "exponential=0.3")
+    assert code == 2
+    assert "--filter and --dimensions are for continuous actions" in text

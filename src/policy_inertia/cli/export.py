@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from tyro.conf import DisallowNone, arg
 
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import (
     Burst,
+    Dimensions,
     EnvKwargs,
     PolicyFile,
     Rate,
     Threshold,
+    allowance,
     assignments,
     default_is,
-    limit,
 )
 from policy_inertia.cli.view import say
 from policy_inertia.errors import InputError
-
-if TYPE_CHECKING:
-    from policy_inertia.policies.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,9 @@ class Export(Command):
     previous_action (-1 at the start of an episode), with --limit also tokens; its outputs are
     action, probabilities and inertia, with --limit also next_tokens. It is compared with the policy
     on random inputs. Needs policy-inertia[onnx].
+
+    For continuous actions, previous_action and action are the environment's own (NaN at the start
+    of an episode); filter and limit add their memory as inputs and outputs.
 
     --c writes one C99 file without dependencies instead, --numpy a file that 30 lines of Python run
     with NumPy alone. Both are for perceptrons.
@@ -54,6 +55,13 @@ class Export(Command):
     numpy: Annotated[DisallowNone[Path | None], default_is("no file for NumPy")] = None
     """Write this .npz file for numpy_runtime.py, in the same way."""
     hysteresis: Threshold = None
+    filter: Annotated[
+        DisallowNone[str | None],
+        arg(metavar="NAME=SETTING", help_behavior_hint="(default: the policy's own, or none)"),
+    ] = None
+    """Put a filter around a policy with continuous actions, such as exponential=0.3,
+    butterworth=0.2, dead_band=0.05, rate_limit=0.1 or one_euro=0.05."""
+    dimensions: Dimensions = ()
     limit: Rate = None
     burst: Burst = None
     env: Annotated[DisallowNone[str | None], default_is("the one it was trained on")] = None
@@ -72,12 +80,14 @@ class Export(Command):
         from policy_inertia.interop.numpy_out import export_numpy
         from policy_inertia.interop.onnx_out import export
 
-        path, held_to = self.source.policy, limit(self.limit, self.burst)
+        path, held_to = self.source.policy, allowance(self.limit, self.burst)
         policy = self._load()
+        if self.filter is not None or self.dimensions:
+            policy = self._filtered(policy)
         if self.hysteresis is not None:
             policy = policy.with_hysteresis(self.hysteresis)
         if held_to is not None:
-            policy = policy.within(held_to)
+            policy = policy.with_limit(*held_to)
         writers: list[tuple[Any, Path | None]] = [(export_c, self.c), (export_numpy, self.numpy)]
         files = [(write, file) for write, file in writers if file is not None]
         for write, file in files:
@@ -91,7 +101,21 @@ class Export(Command):
         for file in model_card(policy, self.card, episodes=self.episodes):
             say(str(file))
 
-    def _load(self) -> Policy:
+    def _filtered(self, policy: Any) -> Any:
+        """Put the filter of the flags around a policy with continuous actions."""
+        from policy_inertia.policies.action_filters.rule_table import from_text
+        from policy_inertia.policies.continuous import ContinuousCore
+
+        if not isinstance(policy, ContinuousCore):
+            raise InputError(
+                f"--filter and --dimensions are for continuous actions, and those of {policy} are "
+                "Discrete: use --hysteresis or --limit"
+            )
+        if self.dimensions:
+            policy = policy.with_dimensions(self.dimensions)
+        return policy if self.filter is None else policy.with_filter(from_text(self.filter))
+
+    def _load(self) -> Any:
         """Load the policy: our own, or with --env one of others."""
         path = self.source.policy
         ours = path.suffix == ".safetensors" or (path / "policy.safetensors").exists()

@@ -102,6 +102,14 @@ Clip = Annotated[
     bool,
     arg(help="Clip the continuous actions of an ONNX file to their bounds, as many envs do."),
 ]
+Dimensions = Annotated[
+    tuple[Literal["absolute", "delta", "untouched"], ...],
+    arg(
+        help="What each number of a continuous action means: absolute (a position, a torque), "
+        "delta (a change of a position) or untouched (no filter). One word for each number.",
+        help_behavior_hint="(default: all absolute)",
+    ),
+]
 Assignments = Annotated[tuple[str, ...], arg(**_ASSIGNMENTS)]  # each command says which settings
 
 

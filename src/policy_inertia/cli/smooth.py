@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from tyro.conf import DisallowNone, Positional, arg
 
@@ -13,6 +13,7 @@ from policy_inertia.cli.flags import (
     Assignments,
     Burst,
     Clip,
+    Dimensions,
     EnvKwargs,
     Normalise,
     Output,
@@ -28,8 +29,6 @@ from policy_inertia.cli.flags import (
 )
 from policy_inertia.cli.smooth_progress import smoothing_progress
 from policy_inertia.cli.view import say, warn
-
-Dimension = Literal["absolute", "delta", "untouched"]
 
 
 @dataclass(frozen=True)
@@ -87,9 +86,7 @@ class Smooth(Command):
     trust: bool = False
     """Run the pickled code in an SB3 zip, and any ONNX file. For your own files only."""
     clip: Clip = False
-    dimensions: Annotated[tuple[Dimension, ...], default_is("all absolute")] = ()
-    """What each number of a continuous action means: absolute (a position, a torque), delta (a
-    change of a position) or untouched (no filter). One word for each number."""
+    dimensions: Dimensions = ()
     set: Assignments = ()
     """Further settings of the run, such as envs=16 hidden=[128,128]."""
 

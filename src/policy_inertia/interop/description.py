@@ -22,7 +22,6 @@ from policy_inertia.networks.layers import (
     perceptron,
     run,
 )
-from policy_inertia.policies.action_filters import rule_table
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import GREEDY, Core, default_temperature
 from policy_inertia.policies.memory import Filter, Memory
@@ -152,14 +151,11 @@ def _describe_core(core: Core | ContinuousCore) -> PolicyDescription:
 
 
 def _filter_settings(core: Core | ContinuousCore) -> dict[str, Any]:
-    """The filters of a core as JSON."""
+    """The filters of a core as JSON, and its env if it is known."""
     if isinstance(core, Core):
         return {"hysteresis": core.hysteresis, "limit": core.limit and core.limit.to_dict()}
-    return {
-        "dimensions": core.dimensions,
-        "filter": core.rule and rule_table.to_dict(core.rule),
-        "limit": core.limit and rule_table.settings_of(core.limit),
-    }
+    task = {"task": core.task, "env_kwargs": core.env_kwargs}
+    return {**task, "dimensions": core.dimensions, **core.settings}
 
 
 def _describe_controller(policy: Policy, dial: bool) -> ControllerDescription:

@@ -68,6 +68,11 @@ def model_card(
         InputError: The folder is a run folder or cannot be written, or no task is known.
     """
     folder = Path(folder)
+    if not isinstance(policy, Policy):
+        raise InputError(
+            f"a model card is for a policy with Discrete actions, and this is {policy}: export it "
+            "as a single file instead"
+        )
     if (folder / "run.json").exists():
         raise InputError(
             f"{folder} is a run folder: choose another one for the card, so that nothing in it is "

@@ -42,6 +42,25 @@ def settings_of(rule: Rule) -> dict[str, Any]:
     return asdict(settings)
 
 
+def from_text(text: str) -> Rule:
+    """The rule at a setting that a text such as "exponential=0.3" names.
+
+    Raises:
+        InputError: The rule is unknown, or the setting is missing or wrong.
+    """
+    name, _, setting = text.partition("=")
+    if name not in RULES:
+        raise InputError(f"the filter is '{name[:60]}'{nearest(name, RULES)}")
+    try:
+        value = float(setting)
+    except ValueError:
+        raise InputError(
+            f"the filter is '{text[:60]}': give its {RULES[name].adjustable}, a number, such as "
+            f"{name}=0.3"
+        ) from None
+    return from_dict({"name": name, RULES[name].adjustable: value})
+
+
 def from_dict(values: dict[str, Any]) -> Rule:
     """The inverse of `to_dict`.
 
