@@ -5,11 +5,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraint
 
 .PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-continuous benchmark-atari study-plug-in clean
 
-demo: $(VENV)/.core  ## DQN, SAC and NSAC on Two-Way: a table, a report, curves, a film of NSAC
-	$(BIN)/policy-inertia compare dqn sac nsac --env policy_inertia/TwoWay-v0 --steps 60000 \
-		--seeds 2 --hysteresis 0.2 --out runs/demo \
-		--set envs=16 env_kwargs.config.scenario=simple
-	$(BIN)/policy-inertia record 'runs/demo/runs/TwoWay-v0,scenario=simple/nsac/seed-0' --out runs/demo/nsac.gif
+demo: $(VENV)/.core  ## a policy that jitters and one that does not: tables, a picture, a film of both
+	$(BIN)/policy-inertia evaluate two-way-dqn --episodes 200
+	$(BIN)/policy-inertia evaluate two-way --budget 0.2 --episodes 200
+	$(BIN)/policy-inertia dial two-way --out runs/demo/dial.png
+	$(BIN)/policy-inertia record two-way --budget 0.2 --beside two-way-dqn --greedy --episodes 2 \
+		--out runs/demo/before-and-after.gif
 
 test: $(VENV)/.test lint  ## lint, types and the quick tests (those of the report need Chromium)
 	$(BIN)/python -m pytest -n 2 --dist loadfile

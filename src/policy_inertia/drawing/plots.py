@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 
 from policy_inertia.drawing.palette import INK, text_colour
 from policy_inertia.errors import InputError, visible
-from policy_inertia.files import write_file
+from policy_inertia.files import make_folder, write_file
 
 WIDTH = 5.0  # inches of a panel
 KINDS = ("png", "svg", "pdf")
@@ -83,6 +83,7 @@ def save(panels: Sequence[Panel], title: str, *paths: Path, legend: bool = False
     kinds = [picture_kind(path) for path in paths]
     pictures = render(panels, title, kinds, paths[0].stem, legend)
     for path, data in zip(paths, pictures, strict=True):
+        make_folder(path.parent)
         write_file(path, data)
 
 
