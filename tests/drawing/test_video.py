@@ -1,6 +1,7 @@
 import dataclasses
 import sys
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -9,7 +10,9 @@ from PIL import Image
 
 from policy_inertia import InputError, Policy
 from policy_inertia.drawing import video
+from policy_inertia.drawing.palette import COLOURS
 from policy_inertia.evaluation.recording import RecordedStep, record
+from tests.support.chase import Chase, Constant
 from tests.support.policies import fresh
 from tests.support.probes import Seen
 
@@ -21,6 +24,28 @@ def seen() -> gym.Env:
 @pytest.fixture(scope="module")
 def policy() -> Policy:
     return fresh("nsac", Seen)
+
+
+def test_continuous_actions_are_drawn_as_one_line_for_each_number(tmp_path: Path) -> None:
+    class Drawn(Chase):
+        def __init__(self) -> None:
+            self.metadata, self.render_mode = {"render_modes": ["rgb_array"]}, "rgb_array"
+
+        def render(self) -> Any:
+            return np.full((30, 480, 3), 255, np.uint8)
+
+    (recording,) = record(Constant(np.array([[-2.0, 1.0]], np.float32)), Drawn, steps=9)
+    picture = np.asarray(list(video.draw(recording))[-1], int)
+    lines = {}
+    for colour in COLOURS[:2]:
+        red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+        rows, _ = np.nonzero(abs(picture - [red, green, blue]).sum(2) < 30)
+        lines[colour] = rows.mean() - (30 + 26)
+    low, high = lines.values()
+    assert low == pytest.approx(video.TRACES, abs=2)  # at the lower bound
+    assert high == pytest.approx(video.TRACES / 4, abs=2)
+    video.write([recording], tmp_path / "film.gif")
+    assert (tmp_path / "film.gif").exists()
 
 
 def test_gif_shows_every_step(policy: Policy, tmp_path: Path) -> None:

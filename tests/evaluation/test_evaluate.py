@@ -5,12 +5,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from policy_inertia import InputError, evaluate, train
+from policy_inertia import InputError, evaluate, load_core, train
 from policy_inertia.actions import kinds
 from policy_inertia.envs.vector import Envs
 from policy_inertia.evaluation.evaluate import sampled_and_greedy
+from policy_inertia.evaluation.recording import record
 from tests.support import probes
-from tests.support.chase import LENGTH, Chase, Constant, Follower
+from tests.support.chase import LENGTH, Chase, Constant, Follower, follow
 from tests.support.pair_actions import PairEnv, Pairs
 from tests.support.policies import fresh, with_mu
 from tests.support.recording_env import Loud
@@ -98,6 +99,19 @@ def test_action_may_be_continuous() -> None:
         evaluate(Constant(np.full((2, 2), np.nan)), Chase, 2)
     with pytest.raises(InputError, match="gave 3 as number 0 of an action, and its bounds are -2"):
         evaluate(Constant(np.full((2, 2), 3.0)), Chase, 2)
+
+
+def test_continuous_policy_is_refused_where_the_bounds_are_others() -> None:
+    class Wider(Chase):
+        action_space: gym.Space[Any] = gym.spaces.Box(-3, 3, (2,), np.float32)
+
+    core = load_core(follow, Chase)
+    with pytest.raises(InputError, match=r"follow acts on a Box .* to 2 and Wider has a Box"):
+        evaluate(core, Wider, 1)
+    with pytest.raises(InputError, match="and Clock has a Discrete"):
+        evaluate(core, probes.Clock, 1)
+    with pytest.raises(InputError, match="and Wider has a Box"):
+        record(core, Wider, 1, frames=False)
 
 
 def test_same_seed_same_episodes_and_another_seed_others() -> None:

@@ -101,6 +101,9 @@ def test_recorded_action_may_be_continuous() -> None:
     (recording,) = record(Follower(), Chase, frames=False, steps=3)
     assert [len(step.action) for step in recording.steps] == [2, 2, 2]
     assert (recording.switches, recording.actions) == (2, ())
+    moves = [abs(np.subtract(s.action, s.previous)).mean() / 2 for s in recording.steps[1:]]
+    assert [step.moved for step in recording.steps] == pytest.approx([0, *moves])
+    assert recording.movement == f"action fluctuation {np.mean(moves):.4f} over 3 steps"
 
 
 def test_wide_frames_are_scaled_down(policy: Policy) -> None:

@@ -21,6 +21,9 @@ class Dial(Command):
     oscillation ratio. The settings of a dial are prices of switching. Every policy has a second
     dial, the threshold of a hysteresis filter on its core, which is shown beside the first. A
     table that training has measured is read; what is missing is measured now.
+
+    For continuous actions, the settings are those of the policy's filter, or of every filter if it
+    has none, and the figures are drawn against the action fluctuation.
     """
 
     name: ClassVar[str] = "dial"
@@ -34,7 +37,7 @@ class Dial(Command):
     """The picture to draw."""
 
     def run(self) -> None:
-        from policy_inertia.calibration.curves import curves
+        from policy_inertia.calibration.curves import curves, dial_kind
         from policy_inertia.drawing.calibration_plot import draw_calibrations
         from policy_inertia.drawing.plots import picture_kind
         from policy_inertia.planner.known_edges import LABEL, known_edge
@@ -62,7 +65,6 @@ class Dial(Command):
             )
         tables = {curve.label: curve.table for curve in measured}
         edge = known_edge(env, kwargs)
-        draw_calibrations(
-            tables, f"{label_of(policy)} on {env}", picture, {LABEL: edge} if edge else None
-        )
+        title, edges = f"{label_of(policy)} on {env}", {LABEL: edge} if edge else None
+        draw_calibrations(tables, title, picture, edges, dial_kind(policy).against)
         say(f"Picture: {picture}")

@@ -10,7 +10,15 @@ from typing import Annotated, Any, ClassVar, Literal
 from tyro.conf import arg
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.flags import Burst, PolicyInEnv, Rates, Seed, Thresholds, default_is, limits
+from policy_inertia.cli.flags import (
+    Burst,
+    PolicyInEnv,
+    Rates,
+    Seed,
+    Thresholds,
+    allowances,
+    default_is,
+)
 from policy_inertia.cli.view import show_figures
 
 
@@ -22,8 +30,8 @@ class Evaluate(Command):
     names the environment.
 
     Runs whole episodes, first with sampled actions (as in the paper), then with greedy ones. A
-    nested policy is also run without its controller. --hysteresis, --price, --budget and --limit
-    add rows to the table.
+    nested policy is also run without its controller, and one with continuous actions without its
+    filters. --hysteresis, --price, --budget and --limit add rows to the table.
 
     --budget reads the setting from the policy's calibration table. If there is none, the table is
     measured first. --simulator highway-env runs the same episodes in the original (version 1.12.1),
@@ -41,7 +49,8 @@ class Evaluate(Command):
     price: Annotated[tuple[float, ...], default_is("none")] = ()
     """Also run a dial at these prices of switching."""
     budget: Annotated[tuple[float, ...], default_is("none")] = ()
-    """Also run the policy at the setting that switches in at most this share of the steps."""
+    """Also run the policy at the setting that switches in at most this share of the steps, or moves
+    by at most this share of the range per step."""
     limit: Rates = ()
     burst: Burst = None
     simulator: Literal["policy-inertia", "highway-env"] = "policy-inertia"
@@ -50,17 +59,17 @@ class Evaluate(Command):
     """Print JSON instead of a table."""
 
     def run(self) -> None:
-        from policy_inertia.calibration.sweep import calibrate
+        from policy_inertia.calibration.curves import calibrated
         from policy_inertia.evaluation.evaluate import evaluate
         from policy_inertia.evaluation.variants import variants
         from policy_inertia.policies.core_policy import label_of
 
-        held_to = limits(self.limit, self.burst)
+        held_to = allowances(self.limit, self.burst)
         policy = self.source.load()
         env_id, kwargs = self.source.environment(policy)
         env = self._simulated(env_id)
-        if self.budget and policy.calibration is None:
-            policy = calibrate(policy, env, env_kwargs=kwargs)
+        if self.budget:
+            policy = calibrated(policy, env, kwargs)
         figures = {
             v.label: evaluate(
                 v.policy, env, self.episodes, self.seed, v.deterministic, kwargs

@@ -15,23 +15,23 @@ from policy_inertia.cli.flags import (
     Rate,
     Seed,
     Threshold,
+    allowance,
     default_is,
-    limit,
     render_offscreen,
 )
 from policy_inertia.cli.view import say
 
 if TYPE_CHECKING:
     from policy_inertia.evaluation.recording import Recording
-    from policy_inertia.policies.policy import Policy
 
 
 @dataclass(frozen=True)
 class Record(Command):
     """Record episodes as a GIF or MP4.
 
-    Under each frame, a strip shows the actions so far and the inertia mu. The environment must
-    offer the render mode rgb_array. For a policy of others, --env names it.
+    Under each frame, a strip shows the actions so far and the inertia mu; for continuous actions,
+    a line for each number. The environment must offer the render mode rgb_array. For a policy of
+    others, --env names it.
     """
 
     name: ClassVar[str] = "record"
@@ -64,7 +64,7 @@ class Record(Command):
 
         path = self.out or self.source.beside("recording.gif")
         video.check_path(path)
-        held_to = limit(self.limit, self.burst)
+        held_to = allowance(self.limit, self.burst)
         policy = self.source.load()
         env, kwargs = self.source.environment(policy)
         if self.budget is not None:
@@ -72,7 +72,7 @@ class Record(Command):
         if self.hysteresis is not None:
             policy = policy.with_hysteresis(self.hysteresis)
         if held_to is not None:
-            policy = policy.within(held_to)
+            policy = policy.with_limit(*held_to)
         other = None if self.beside is None else load_any(self.beside, env, kwargs)
         render_offscreen()
         above = None if other is None else self._film(other, env, kwargs)
@@ -83,7 +83,7 @@ class Record(Command):
         _show(episodes)
         say(f"Recorded: {path}")
 
-    def _film(self, policy: Policy, env: str, kwargs: dict[str, Any]) -> list[Recording]:
+    def _film(self, policy: Any, env: str, kwargs: dict[str, Any]) -> list[Recording]:
         from policy_inertia.evaluation.recording import record
         from policy_inertia.policies.core_policy import label_of
 
@@ -102,7 +102,4 @@ class Record(Command):
 def _show(episodes: list[Recording], name: str = "") -> None:
     for k, episode in enumerate(episodes):
         cut = ", cut there" if episode.cut else ""
-        say(
-            f"{name}episode {k}: return {episode.return_:.1f}, {episode.switches} switches in "
-            f"{len(episode.steps)} steps{cut}"
-        )
+        say(f"{name}episode {k}: return {episode.return_:.1f}, {episode.movement}{cut}")

@@ -20,6 +20,7 @@ from policy_inertia.errors import visible
 
 if TYPE_CHECKING:
     from policy_inertia.metrics.calibration_table import Calibration
+    from policy_inertia.metrics.filter_curve import FilterCurve
 
 
 class PlainConsole(Console):
@@ -80,7 +81,7 @@ def show_figures(title: str, rows: Mapping[str, dict[str, Any]]) -> None:
     show_titled(title, table)
 
 
-def show_calibration(title: str, table: Calibration) -> None:
+def show_calibration(title: str, table: Calibration | FilterCurve) -> None:
     """Print a table with a row for each setting of a dial, and the headline measures."""
     from policy_inertia.metrics.measures import select_measures
 

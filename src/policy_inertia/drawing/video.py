@@ -1,4 +1,4 @@
-"""Draw a recording as a GIF or MP4: the env's frame, and below it the actions and mu over time."""
+"""Draw a recording as a GIF or MP4: the env's frame, and below it the actions over time."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ KINDS = (".gif", ".mp4")
 WINDOW = 60  # most steps that the strip of actions shows
 WIDTH, PANEL = 480, 112  # pixels: width of a picture, height of the panel below the frame
 MARGIN, ROW, PLOT = 10, 18, 34  # pixels: at the sides, height of the strip, height of mu's plot
+TRACES = 74  # pixels: height of the plot of continuous actions
 PAPER, FAINT, RULE, RED = "#ffffff", "#8b949e", "#d0d7de", "#D55E00"
 
 
@@ -58,8 +59,6 @@ def write(
         InputError: The file cannot be written, or the recordings have no frames.
     """
     check_path(path)  # before the drawing, which takes time
-    if not all(recording.actions for recording in [*recordings, *(others or ())]):
-        raise InputError("the recording has no finite list of actions: only such can be drawn")
     films = [list(draw(recording)) for recording in recordings]
     if others is not None:
         above = [list(draw(recording)) for recording in others]
@@ -157,17 +156,24 @@ def _open(frame: bytes | None) -> Image.Image:
 
 
 def _headline(recording: Recording, step: RecordedStep, t: int) -> str:
-    verb = "begin with" if step.first else "switch to" if step.switched else "hold"
-    text = f"{recording.label}  step {t}  {verb} {recording.actions[step.action]}"
+    text = f"{recording.label}  step {t}  {_deed(recording, step)}"
     if recording.nested and not step.first:
         text += f"  mu {step.mu:.2f}"
     return text
 
 
+def _deed(recording: Recording, step: RecordedStep) -> str:
+    """What the policy does in a step, in words."""
+    if not recording.actions:
+        return "begin" if step.first else f"move by {step.moved:.1%} of the range"
+    verb = "begin with" if step.first else "switch to" if step.switched else "hold"
+    return f"{verb} {recording.actions[step.action]}"
+
+
 def _picture(
     recording: Recording, t: int, frame: Image.Image, headline: str, return_: float
 ) -> Image.Image:
-    """Draw step t: its frame, a headline, the actions around it, mu and the names of actions."""
+    """Draw step t: its frame, a headline, and the actions around it."""
     height = round(frame.height * WIDTH / frame.width / 2) * 2  # MP4 needs even numbers
     picture = Image.new("RGB", (WIDTH, height + PANEL), PAPER)
     picture.paste(frame.resize((WIDTH, height)))
@@ -183,6 +189,25 @@ def _picture(
     shown = recording.steps[first : first + window]
     step_width = (WIDTH - 2 * MARGIN) / window
     top += 20
+    draw_actions = _draw_strip if recording.actions else _draw_traces
+    bottom = draw_actions(pen, recording, shown, top, step_width, small)
+    now = MARGIN + (t - first + 0.5) * step_width
+    pen.line((now, top - 3, now, bottom), INK, 2)
+    return picture
+
+
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+
+
+def _draw_strip(
+    pen: ImageDraw.ImageDraw,
+    recording: Recording,
+    shown: list[RecordedStep],
+    top: int,
+    step_width: float,
+    font: Font,
+) -> int:
+    """Draw a colour for each action, mu and the names of actions; return where the plot ends."""
     for k, step in enumerate(shown):
         x = MARGIN + k * step_width
         colour = COLOURS[step.action % len(COLOURS)]
@@ -190,14 +215,29 @@ def _picture(
     bottom = top + ROW + 3
     if recording.nested:
         bottom = top + ROW + 44
-        _draw_mu(pen, shown, bottom, step_width, small)
-    _draw_names(pen, recording.actions, height + PANEL - 18, small)
-    now = MARGIN + (t - first + 0.5) * step_width
-    pen.line((now, top - 3, now, bottom), INK, 2)
-    return picture
+        _draw_mu(pen, shown, bottom, step_width, font)
+    _draw_names(pen, recording.actions, top - 26 + PANEL - 18, font)
+    return bottom
 
 
-Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+def _draw_traces(
+    pen: ImageDraw.ImageDraw,
+    recording: Recording,
+    shown: list[RecordedStep],
+    top: int,
+    step_width: float,
+    font: Font,
+) -> int:
+    """Draw a line for each number of continuous actions; return where the plot ends."""
+    bottom = top + TRACES
+    for y in (top, (top + bottom) / 2, bottom):
+        pen.line((MARGIN, y, WIDTH - MARGIN, y), RULE)
+    rows = np.array([step.action for step in shown], float).reshape(len(shown), -1)
+    for i, trace in enumerate(rows.T):
+        heights = bottom - TRACES * (trace + 1) / 2
+        points = [(MARGIN + (k + 0.5) * step_width, float(y)) for k, y in enumerate(heights)]
+        pen.line(points, COLOURS[i % len(COLOURS)], 2)
+    return bottom
 
 
 def _draw_mu(

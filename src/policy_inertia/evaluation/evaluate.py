@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia.actions.space import select
+from policy_inertia.actions.space import ActionSpace, select
 from policy_inertia.envs.making import EnvLike, side_by_side
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.episodes import Episode
 from policy_inertia.metrics.measures import Evaluation
+from policy_inertia.policies.continuous import ContinuousCore
+from policy_inertia.policies.continuous_function import refuse_other_bounds
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.protocol import Predictor
 from policy_inertia.seeds import Stream, stream_seed
@@ -87,6 +89,16 @@ def seed_policy(policy: Predictor, seed: int) -> None:
         reseed(stream_seed(seed, Stream.SAMPLING))
 
 
+def check_actions(policy: Predictor, actions: ActionSpace, env: str) -> None:
+    """Check that a policy with continuous actions was made for the bounds of the env.
+
+    Raises:
+        InputError: It was not.
+    """
+    if isinstance(policy, ContinuousCore):
+        refuse_other_bounds(policy.name, policy.actions, actions, env)
+
+
 class _EpisodeQueue:
     """Numbers the episodes in the order in which the envs start them."""
 
@@ -108,6 +120,7 @@ def _run(
     policy: Predictor, envs: Envs, queue: _EpisodeQueue, episodes: int, deterministic: bool
 ) -> Evaluation:
     space = envs.spaces.actions
+    check_actions(policy, space, envs.name)
     finished: dict[int, Episode] = {}
     returns = np.zeros(envs.n)
     state, previous = None, space.null(envs.n)

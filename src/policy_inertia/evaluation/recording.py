@@ -18,7 +18,8 @@ from PIL import Image
 from policy_inertia.envs.making import EnvCopies, EnvLike, make_env, name_of, source_of
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
-from policy_inertia.evaluation.evaluate import seed_policy
+from policy_inertia.evaluation.evaluate import check_actions, seed_policy
+from policy_inertia.metrics.measures import FLUCTUATION
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.protocol import Predictor
@@ -42,6 +43,7 @@ class RecordedStep:
         mixed: The policy's probabilities of the actions; None for a policy of another library.
         first: Whether the step starts the episode.
         switched: Whether the action differs from the previous one.
+        moved: The distance between the two; for continuous actions as a share of the range.
     """
 
     frame: bytes | None
@@ -53,6 +55,7 @@ class RecordedStep:
     mixed: np.ndarray | None = None
     first: bool = False
     switched: bool = False
+    moved: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,15 @@ class Recording:
         """The number of steps whose action differs from the one before."""
         return sum(step.switched for step in self.steps)
 
+    @property
+    def movement(self) -> str:
+        """How much the actions switch or move, in words."""
+        if self.actions:
+            return f"{self.switches} switches in {len(self.steps)} steps"
+        moves = [step.moved for step in self.steps if not step.first]
+        share = sum(moves) / max(len(moves), 1)
+        return f"{FLUCTUATION.label} {FLUCTUATION.show(share)} over {len(self.steps)} steps"
+
 
 def record(
     policy: Predictor,
@@ -129,6 +141,7 @@ def record(
     opened = _make(env, frames, env_kwargs or {})
     try:
         spaces = Spaces.of(opened.observation_space, opened.action_space, name_of(env))
+        check_actions(policy, spaces.actions, name_of(env))
         seed_policy(policy, seed)
         description = {
             "label": label or getattr(policy, "method", "policy"),
@@ -176,6 +189,7 @@ def _episode(
                 **outputs,
                 first=first,
                 switched=switched,
+                moved=0.0 if first else float(space.distance(action, previous)[0]),
             )
         )
         previous = action

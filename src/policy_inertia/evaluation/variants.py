@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from policy_inertia.actions.bucket import Limit
+from policy_inertia.actions.box import Box
+from policy_inertia.actions.discrete import Discrete
+from policy_inertia.errors import InputError
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.policy import Policy
+
+Allowance = tuple[float, float]
+"""The rate and the burst of a limit."""
 
 
 @dataclass(frozen=True)
@@ -14,28 +21,45 @@ class Variant:
     """A policy as one row of an evaluation runs it."""
 
     label: str
-    policy: Policy
+    policy: Any
     deterministic: bool
 
 
 def variants(
-    policy: Policy,
+    policy: Policy | ContinuousCore,
     thresholds: Sequence[float] = (),
     prices: Sequence[float] = (),
     budgets: Sequence[float] = (),
-    limits: Sequence[Limit] = (),
+    limits: Sequence[Allowance] = (),
 ) -> list[Variant]:
-    """Return `policy` sampled and greedy, then its variants.
+    """Return `policy` as it is, then its variants.
 
-    A nested policy is followed by its core alone.
+    A policy with Discrete actions is sampled and greedy; a nested one is followed by its core
+    alone. So is one with continuous actions and filters.
 
     Args:
         policy: The policy to vary.
         thresholds: Thresholds of a hysteresis filter, each sampled and greedy.
         prices: Prices of switching, for a dial.
-        budgets: Largest shares of steps with a switch; `policy` then needs a calibration table.
-        limits: Limits on switching.
+        budgets: Largest shares of steps with a switch, or of movement per step; `policy` then needs
+            a calibration.
+        limits: The rates and bursts of limits on switching, or on movement.
     """
+    kind: Any = policy.spaces.actions
+    rows = FIRST_ROWS[kind.kind](policy, thresholds, prices)
+    for budget in budgets:
+        within = policy.with_budget(budget)
+        label = f"budget {budget:g} ({policy.setting_name} {within.setting:.3g}), greedy"
+        rows.append(Variant(label, within, True))
+    for rate, burst in limits:
+        label = f"limit {rate:g}, burst {burst:g}"
+        rows.append(Variant(label, policy.with_limit(rate, burst), True))
+    return rows
+
+
+def _discrete_rows(
+    policy: Policy, thresholds: Sequence[float], prices: Sequence[float]
+) -> list[Variant]:
     rows = [Variant("sampled", policy, False), Variant("greedy", policy, True)]
     if policy.nested:
         rows.append(Variant("core, sampled", policy.core(), False))
@@ -43,12 +67,22 @@ def variants(
         filtered = policy.with_hysteresis(threshold)
         rows.append(Variant(f"hysteresis {threshold:g}, sampled", filtered, False))
         rows.append(Variant(f"hysteresis {threshold:g}, greedy", filtered, True))
-    rows += [Variant(f"price {price:g}", policy.at(price), True) for price in prices]
-    for budget in budgets:
-        within = policy.with_budget(budget)
-        label = f"budget {budget:g} ({policy.setting_name} {within.setting:.3g}), greedy"
-        rows.append(Variant(label, within, True))
-    for limit in limits:
-        label = f"limit {limit.rate:g}, burst {limit.burst:g}"
-        rows.append(Variant(label, policy.within(limit), True))
-    return rows
+    return rows + [Variant(f"price {price:g}", policy.at(price), True) for price in prices]
+
+
+def _box_rows(
+    policy: ContinuousCore, thresholds: Sequence[float], prices: Sequence[float]
+) -> list[Variant]:
+    for threshold in thresholds:
+        policy.with_hysteresis(threshold)  # raises, and says what is for continuous actions
+    if prices:
+        raise InputError(
+            f"{policy.name} has continuous actions, and a price is for a dial, which has Discrete "
+            "ones: give a budget or a limit instead"
+        )
+    rows = [Variant("greedy", policy, True)]
+    return [*rows, Variant("core alone", policy.core(), True)] if policy.filters else rows
+
+
+FIRST_ROWS: dict[str, Any] = {Discrete.kind: _discrete_rows, Box.kind: _box_rows}
+"""By the kind of actions."""

@@ -260,8 +260,8 @@ class ContinuousCore:
         """
         if self.rule is None:
             raise InputError(
-                f"{self.name} has no filter, so there is nothing to set: give it one first, with "
-                "with_filter(Exponential(0.3))"
+                f"{self.name} has no filter, so there is nothing to set: let smooth choose one, or "
+                "give it one with with_filter(Exponential(0.3))"
             )
         return self.rule.adjustable
 

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from policy_inertia.actions.box import Box
+from policy_inertia.errors import InputError
 from policy_inertia.policies.probing import OutputFunction, example_observations
 
 EXAMPLES = 256
@@ -32,3 +33,23 @@ def digest(function: OutputFunction, actions: Box, space: gym.Space[Any]) -> str
         values = np.asarray(function(example_observations(space, EXAMPLES)))
     scaled = (values.reshape(EXAMPLES, -1) - actions.middle) / actions.half_range
     return hashlib.sha256(np.digitize(scaled, LEVELS).astype(np.uint8).tobytes()).hexdigest()[:16]
+
+
+def refuse_other_bounds(name: str, own: Box, actions: Any, env: str) -> None:
+    """Check that a policy is used with the bounds that it was made for.
+
+    Args:
+        name: What messages call the policy.
+        own: The actions that it was made for.
+        actions: The env's actions.
+        env: What messages call the env.
+
+    Raises:
+        InputError: The env has other actions.
+    """
+    bounds = [(box.low, box.high, box.env_shape) for box in (own, actions) if isinstance(box, Box)]
+    if len(bounds) < 2 or bounds[0] != bounds[1]:
+        raise InputError(
+            f"{name} acts on a {own} and {env} has a {actions}: give the env that it was trained "
+            "on, or a policy that was made for these bounds"
+        )

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
 
 from policy_inertia.actions.bucket import Limit
-from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
+from policy_inertia.policies.action_filters.action_filter import Dimension
+from policy_inertia.policies.action_filters.movement_limit import MovementLimit
+from policy_inertia.policies.action_filters.rule import Rule
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.policy import Policy
-from policy_inertia.smoothing.hold_rule import HoldRule
+from policy_inertia.smoothing.step_rule import step_rule
 
 
 class SmoothActions(gym.Wrapper):
-    """An env that may repeat the last action instead of the agent's new one.
+    """An env that may repeat the last action instead of the agent's new one, or smooth it.
 
-    There are four ways to decide:
+    For Discrete actions there are four ways to decide:
 
     - With `hysteresis`, the last action is repeated unless the agent's is better by that much in
       the controller's Q-values or log-probabilities. The controller may be any `Policy`, or a core
@@ -32,28 +36,45 @@ class SmoothActions(gym.Wrapper):
       needs no controller. Together with one, the controller decides first, and the limit has the
       last word; a policy trained with limit-dqn or limit-sac plans with it.
 
+    Continuous actions go through a filter (`rule`), a limit on movement, or both. A
+    `ContinuousCore`, such as that of `smooth`, brings its own.
+
     The `info` of each step has `action_taken`, and `held`: whether the agent's action was replaced.
 
     Args:
         env: The env to wrap; its observations must be those that the controller was trained on.
-        controller: What decides; None for a limit alone.
+        controller: What decides; None for a limit or a filter alone.
         hysteresis: The threshold; None for the controller's own, if it has one.
         deterministic: Repeat where mu is at least 0.5, instead of drawing.
-        limit: At most so many switches, always; None for the controller's own, if it has one.
+        limit: A `Limit` on switching, or a `MovementLimit`, which is always kept; None for the
+            controller's own, if it has one.
+        rule: For continuous actions, a filter such as `Exponential(0.3)`.
+        dimensions: For continuous actions, what each number means; see
+            `ContinuousCore.with_dimensions`.
     """
 
     def __init__(
         self,
         env: gym.Env,
-        controller: Policy | Core | None = None,
+        controller: Policy | Core | ContinuousCore | None = None,
         hysteresis: float | None = None,
         deterministic: bool = False,
-        limit: Limit | None = None,
+        limit: Limit | MovementLimit | None = None,
+        rule: Rule | None = None,
+        dimensions: Dimension | Sequence[Dimension] | None = None,
     ) -> None:
         super().__init__(env)
-        spaces = Spaces.of(env.observation_space, env.action_space, type(env.unwrapped).__name__)
-        self._actions = spaces.actions
-        self._rule = HoldRule(controller, hysteresis, deterministic, spaces, limit)
+        self._rule = step_rule(
+            env,
+            type(env.unwrapped).__name__,
+            controller=controller,
+            hysteresis=hysteresis,
+            deterministic=deterministic,
+            limit=limit,
+            rule=rule,
+            dimensions=dimensions,
+        )
+        self._actions = self._rule.actions
         self._state = self._rule.memory.initial(1)
         self._obs: Any = None
 
@@ -68,7 +89,7 @@ class SmoothActions(gym.Wrapper):
         return self._obs, info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Take the agent's action, or repeat the last one."""
+        """Take the agent's action, repeat the last one, or go a part of the way."""
         if self._obs is None:
             raise InputError("there is no episode to step in: reset the env first")
         wanted = self._actions.from_env([action])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from policy_inertia.actions.bucket import Limit
-from policy_inertia.envs.spaces import Spaces
+from policy_inertia.policies.action_filters.action_filter import Dimension
+from policy_inertia.policies.action_filters.movement_limit import MovementLimit
+from policy_inertia.policies.action_filters.rule import Rule
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.policy import Policy
-from policy_inertia.smoothing.hold_rule import HoldRule
+from policy_inertia.smoothing.step_rule import step_rule
 
 
 class VecSmoothActions(VecEnvWrapper):
@@ -25,15 +29,25 @@ class VecSmoothActions(VecEnvWrapper):
     def __init__(
         self,
         venv: VecEnv,
-        controller: Policy | Core | None = None,
+        controller: Policy | Core | ContinuousCore | None = None,
         hysteresis: float | None = None,
         deterministic: bool = False,
-        limit: Limit | None = None,
+        limit: Limit | MovementLimit | None = None,
+        rule: Rule | None = None,
+        dimensions: Dimension | Sequence[Dimension] | None = None,
     ) -> None:
         super().__init__(venv)
-        spaces = Spaces.of(venv.observation_space, venv.action_space, type(venv).__name__)
-        self._actions = spaces.actions
-        self._rule = HoldRule(controller, hysteresis, deterministic, spaces, limit)
+        self._rule = step_rule(
+            venv,
+            type(venv).__name__,
+            controller=controller,
+            hysteresis=hysteresis,
+            deterministic=deterministic,
+            limit=limit,
+            rule=rule,
+            dimensions=dimensions,
+        )
+        self._actions = self._rule.actions
         self._state = self._rule.memory.initial(self.num_envs)
         self._held = np.zeros(self.num_envs, bool)
         self._obs: Any = None
