@@ -26,6 +26,9 @@ EnvLike = str | Callable[..., gym.Env] | gym.Env
 ID = re.compile(r"(\w[\w.]*:)?[^:]+")
 """An id, perhaps with the package that registers it in front."""
 
+EXTRAS = {"gymnasium.envs.box2d": "box2d", "gymnasium.envs.mujoco": "mujoco"}
+"""The extra of this package that an env of Gymnasium needs, by the module it is in."""
+
 
 def name_of(env: EnvLike) -> str:
     """The name of an env in files and messages."""
@@ -227,6 +230,15 @@ def _cannot_make(name: str, error: Exception) -> InputError:
         )
     if isinstance(error, gym.error.UnregisteredEnv | ModuleNotFoundError):
         return InputError(f"there is no env '{name}'{_suggestion(name)}")
+    if isinstance(error, gym.error.DependencyNotInstalled):
+        spec = gym.registry.get(name.split(":")[-1])
+        home = str(spec.entry_point).split(":")[0] if spec is not None else ""
+        for module, extra in EXTRAS.items():
+            if home == module or home.startswith(f"{module}."):
+                return InputError(
+                    f"{name} needs a package that is not installed: pip install "
+                    f"'policy-inertia[{extra}]'"
+                )
     return InputError(f"{name} cannot be made: {str(error).splitlines()[0]}")
 
 
