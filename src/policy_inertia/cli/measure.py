@@ -28,12 +28,16 @@ class Measure(Command):
     """Measure how much the actions in a log oscillate.
 
     Needs no policy and no environment: a file with the actions is enough. Actions are whole numbers
-    or names. The command prints how it has read the file.
+    or names, or continuous: numbers that are not all whole. The command prints how it has read the
+    file.
 
-    A .npy file may also hold continuous actions: steps x numbers, or episodes x steps x numbers.
+    Continuous actions: a .npy file holds steps x numbers, or episodes x steps x numbers. A .csv
+    file has one row for each step and one column for each number, with or without names (action_0,
+    action_1, ..., and episode). A line of a .jsonl file is [[0.1, 0.2], ...] or
+    {"episode": 3, "action": [0.1, 0.2]}.
 
-    A .csv file has one row for each step, if it has a column named action (and one named episode,
-    if there are several); else one column for each episode. A .npy file has one row for each
+    Discrete actions: a .csv file has one row for each step, if it has a column named action (and
+    one named episode, if there are several); else one column for each episode. A .npy file has one row for each
     episode, or is one episode. A line of a .jsonl file is one episode, [0, 1, 1] or {"actions":
     [0, 1, 1]}, or one step, {"episode": 3, "action": 1}. Where episodes differ in length, the cells
     after the end of an episode are empty or NaN.

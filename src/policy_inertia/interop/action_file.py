@@ -117,7 +117,7 @@ def _with_names(path: Path, read: Callable[[Cells], tuple[Episodes, str]]) -> Ac
     return log_of(arrays, layout, path, tuple(cells.names) if cells.named else None)
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
     """What one line of a .jsonl file holds."""
 
     kind: str
@@ -133,13 +133,13 @@ def _read_jsonl(path: Path, layout: Layout | None) -> ActionLog:
     def read(cells: Cells) -> tuple[Episodes, str]:
         episodes: dict[Any, array[float]] = {}
         kind = ""
-        for number, text in _lines(data):
+        for number, text in lines_of(data):
             where = f"line {number} of {path}"
-            line = _line(parse(text, json.loads, where, "actions"), where)
+            line = line_of(parse(text, json.loads, where, "actions"), where)
             if kind not in ("", line.kind):
                 raise InputError(f"{where} holds {line.kind}, and the lines before {kind}")
             kind = line.kind
-            key = number if kind == EPISODE else line.episode
+            key = number if kind == EPISODE_LINE else line.episode
             episode = episodes.setdefault(key, array("d"))
             episode.extend(cells.value(action, where) for action in line.actions)
         return list(episodes.values()), f"one line is {kind}"
@@ -147,15 +147,15 @@ def _read_jsonl(path: Path, layout: Layout | None) -> ActionLog:
     return _with_names(path, read)
 
 
-EPISODE, STEP = "an episode", "a step"
+EPISODE_LINE, STEP_LINE = "an episode", "a step"
 
 
-def _line(value: Any, where: str) -> _Line:
+def line_of(value: Any, where: str) -> Line:
     """An episode is a list, or an object with `actions`; a step an action, or one with `action`."""
     if isinstance(value, list):
-        return _Line(EPISODE, value)
+        return Line(EPISODE_LINE, value)
     if isinstance(value, dict) and isinstance(value.get("actions"), list):
-        return _Line(EPISODE, value["actions"])
+        return Line(EPISODE_LINE, value["actions"])
     if isinstance(value, dict):
         episode = value.get("episode")
         if "action" not in value or isinstance(episode, list | dict):
@@ -163,11 +163,11 @@ def _line(value: Any, where: str) -> _Line:
                 f"{where} is an object with {shown(', '.join(value), 80) or 'nothing'}: expected "
                 "action and episode, or actions, which is a list"
             )
-        return _Line(STEP, [value["action"]], episode)
-    return _Line(STEP, [value])
+        return Line(STEP_LINE, [value["action"]], episode)
+    return Line(STEP_LINE, [value])
 
 
-def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+def lines_of(data: bytes) -> Iterator[tuple[int, bytes]]:
     """The lines that are not empty, with their numbers; without a copy of the whole file."""
     start, number = 0, 0
     while start < len(data):

@@ -106,7 +106,7 @@ def read_table(
     Returns:
         The episodes, and how they were read.
     """
-    rows = _rows(where, data)
+    rows = table_rows(where, data)
     first = next((row for row in rows if row[1]), None)
     if first is None:
         raise InputError(f"{where} is empty: expected a table of actions")
@@ -121,14 +121,15 @@ def read_table(
         )
     second = next(rows, None)
     begin = [row for row in (first, second) if row is not None]
-    headed = _is_heading(first[1], [] if second is None else second[1])
+    headed = is_heading(first[1], [] if second is None else second[1])
     body = chain(begin[1:] if headed else begin, rows)
     if layout == "rows":
         return _as_rows(where, body, cells)
     return _as_columns(where, body, heading if headed else [], cells)
 
 
-def _rows(where: object, data: bytes) -> Rows:
+def table_rows(where: object, data: bytes) -> Rows:
+    """The rows of a table in UTF-8, with commas, semicolons or tabs between the cells."""
     file = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
     lines = _short_lines(where, file)
     first = next((line for line in lines if line.strip()), "")
@@ -152,7 +153,7 @@ def _find(heading: list[str], names: tuple[str, ...]) -> int | None:
     return next((i for i, name in enumerate(heading) if name in names), None)
 
 
-def _is_heading(first: list[str], second: list[str]) -> bool:
+def is_heading(first: list[str], second: list[str]) -> bool:
     """Whether the first row holds names of columns."""
     if len(first) > 1 and first[0].strip().lower() in COUNTER:
         return True  # the numbers of the rows stand below, as pandas writes them

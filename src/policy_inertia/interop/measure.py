@@ -11,6 +11,7 @@ import numpy as np
 
 from policy_inertia.errors import InputError, shown
 from policy_inertia.interop.action_file import Layout, arranged, read_array, read_log
+from policy_inertia.interop.movement_file import read_movement
 from policy_inertia.metrics.action_log import ActionLog, Measurement, log_of
 from policy_inertia.metrics.movement_log import (
     Bounds,
@@ -36,8 +37,8 @@ def measure(
         step_time: Seconds of a step. With it, the figures are also given in seconds.
         layout: How a file or an array is laid out, where it is not the default: "steps" (one row
             a step), "columns" (one column an episode) or "rows" (one row an episode).
-        bounds: The lower and upper bounds of continuous actions. Without them, an array is
-            continuous if not all of its numbers are whole, and its range is what it covers; see
+        bounds: The lower and upper bounds of continuous actions. Without them, an array or a file
+            is continuous if not all of its numbers are whole, and its range is what it covers; see
             docs/continuous.md.
 
     Returns:
@@ -54,13 +55,15 @@ def measure(
         return Measurement(_array_log(actions, "the array", layout, bounds), step_time)
     if not isinstance(actions, str | os.PathLike | Iterable):
         raise InputError(f"actions is {shown(actions)}: give a list of actions, or of episodes")
-    if not isinstance(actions, str | os.PathLike):
+    if isinstance(actions, str | os.PathLike):
+        log = read_movement(Path(actions), layout, bounds)
+    else:
         actions = list(actions)
         log = _movement(actions, bounds)
-        if log is not None:
-            return Measurement(log, step_time)
+    if log is not None:
+        return Measurement(log, step_time)
     if bounds is not None:
-        raise InputError("bounds are for continuous actions: give those as an array or a .npy file")
+        raise InputError("bounds are for continuous actions: give those as an array or a file")
     return Measurement(_log(actions, layout), step_time)
 
 
