@@ -44,6 +44,18 @@ def test_python_of_the_page_on_continuous_actions_runs(tmp_path: Path) -> None:
     assert "C99" in text
 
 
+def test_python_of_the_page_on_robots_that_shake_makes_one_calm(tmp_path: Path) -> None:
+    text = run("shaking.md", tmp_path)
+    before = re.search(r"action fluctuation \(share of the range per step\): ([\d.]+)", text)
+    after = re.search(r"^Recommended: (\w+)\. It moves by ([\d.]+) .* it \w+ (-?[\d.]+)%", text, re.M)
+    assert before
+    assert after
+    assert float(before[1]) > 0.5
+    assert float(after[2]) <= 0.07
+    assert abs(float(after[3])) < 5
+    assert (tmp_path / "calm" / "policy.safetensors").exists()
+
+
 def test_python_of_the_tutorial_makes_a_policy_smooth(tmp_path: Path) -> None:
     text = run("tutorial.md", tmp_path)
     before = re.search(r"return (\d+), switches at (\d+)% of steps", text)
