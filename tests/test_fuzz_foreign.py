@@ -242,6 +242,33 @@ def convolution() -> onnx.ModelProto:
     )
 
 
+def chain() -> onnx.ModelProto:
+    """A network with continuous actions that is read as layers."""
+    return model_of(
+        [
+            NODE("Sub", ["obs", "mean"], ["o0"]),
+            NODE("Div", ["o0", "std"], ["o1"]),
+            NODE("Gemm", ["o1", "a", "c"], ["h0"], transB=1),
+            NODE("Elu", ["h0"], ["h1"], alpha=1.0),
+            NODE("MatMul", ["h1", "b"], ["y"]),
+            NODE("Add", ["d", "y"], ["y1"]),
+            NODE("Clip", ["y1", "low", "high"], ["q"]),
+        ],
+        [
+            *[constant(n, v) for n, v in (("low", -1), ("high", 1), ("d", [0.1, 0.2]))],
+            *[constant(n, np.ones(4) / 2) for n in ("mean", "std")],
+            *[constant(n, np.ones(s)) for n, s in (("a", (6, 4)), ("b", (6, 2)), ("c", 6))],
+        ],
+    )
+
+
+class Joints(gym.Env[Any, Any]):
+    """Four numbers in, two out."""
+
+    observation_space = gym.spaces.Box(-5, 5, (4,), np.float32)
+    action_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+
+
 OTHERS = ("Loop", "If", "Scan", "NonZero", "Einsum", "LSTM", "Compress", "Unique", "RandomNormal")
 
 
@@ -253,3 +280,12 @@ def test_damaged_onnx_files_are_refused_in_one_sentence(
     data, operators = make().SerializeToString(), (*sorted(OPERATORS), *OTHERS)
     path = tmp_path / "m.onnx"
     check_core(path, lambda rng: mutate_model(data, rng, operators), cases, CARTPOLE, output="q")
+
+
+@CASES
+def test_damaged_onnx_files_with_continuous_actions_are_refused_in_one_sentence(
+    cases: int, tmp_path: Path
+) -> None:
+    data, operators = chain().SerializeToString(), (*sorted(OPERATORS), *OTHERS)
+    path = tmp_path / "m.onnx"
+    check_core(path, lambda rng: mutate_model(data, rng, operators), cases, Joints, clip=True)

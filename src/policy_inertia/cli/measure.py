@@ -37,8 +37,8 @@ class Measure(Command):
     {"episode": 3, "action": [0.1, 0.2]}.
 
     Discrete actions: a .csv file has one row for each step, if it has a column named action (and
-    one named episode, if there are several); else one column for each episode. A .npy file has one row for each
-    episode, or is one episode. A line of a .jsonl file is one episode, [0, 1, 1] or {"actions":
+    one named episode, if there are several); else one column for each episode. A .npy file has one
+    row for each episode, or is one episode. A line of a .jsonl file is one episode, [0, 1, 1] or {"actions":
     [0, 1, 1]}, or one step, {"episode": 3, "action": 1}. Where episodes differ in length, the cells
     after the end of an episode are empty or NaN.
     """

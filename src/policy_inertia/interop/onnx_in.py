@@ -21,6 +21,7 @@ from policy_inertia.errors import InputError, nearest
 from policy_inertia.interop.foreign_files import shown
 from policy_inertia.interop.onnx_file import OnnxFile
 from policy_inertia.interop.onnx_limits import RunLimits
+from policy_inertia.interop.onnx_network import with_network
 from policy_inertia.interop.vec_normalize import after_statistics, read_statistics
 from policy_inertia.policies import probing
 from policy_inertia.policies.continuous import ContinuousCore
@@ -66,11 +67,14 @@ def load_onnx(path: Path, env: Any, options: CoreOptions) -> Core | ContinuousCo
     statistics = read_statistics(options.normalise, spaces)
     # normalised observations may lie outside the bounds of the env's space
     seen = space if statistics is None else probing.gym_space(spaces)
-    kind, function = _read_file(path, seen, spaces, options)
+    kind, output, function = _read_file(path, seen, spaces, options)
     function = after_statistics(function, statistics)
     name = options.name or source_name(path)
     if not spaces.actions.finite:
-        return ContinuousCore.loaded(name, spaces, function, space, options.clip)
+        core = ContinuousCore.loaded(name, spaces, function, space, options.clip)
+        if options.trust:
+            return core
+        return with_network(core, OnnxFile(path), output, statistics, options.clip)
     return Core(name, spaces, kind, function, options.temperature, space=space)
 
 
@@ -106,8 +110,8 @@ def session(path: Path, data: bytes | None = None) -> Any:
 
 def _read_file(
     path: Path, space: gym.Space[Any], spaces: Spaces, options: CoreOptions
-) -> tuple[probing.OutputKind, probing.OutputFunction]:
-    """What the file returns, given or inferred, and a function that runs it."""
+) -> tuple[probing.OutputKind, str, probing.OutputFunction]:
+    """What the file returns, given or inferred, its output, and a function that runs it."""
     obs = probing.example_observations(space, 8)
     run, feed = (_trusted if options.trust else _checked)(path, obs, spaces)
 
@@ -122,12 +126,13 @@ def _read_file(
     names = [o.name for o in run.get_outputs()]
     values = dict(zip(names, outputs(names)(obs), strict=True))
     if not spaces.actions.finite:
-        continuous = outputs([_action_output(path, values, spaces, options.output_name)])
-        return "action", lambda obs: continuous(obs)[0]  # checked when it is clipped
+        chosen = _action_output(path, values, spaces, options.output_name)
+        continuous = outputs([chosen])
+        return "action", chosen, lambda obs: continuous(obs)[0]  # checked when it is clipped
     chosen, kind = _choose_output(path, values, spaces, options.output, options.output_name)
     probing.check_output(values[chosen], kind, len(obs), spaces, path.name)
     function = outputs([chosen])
-    return kind, lambda obs: function(obs)[0]
+    return kind, chosen, lambda obs: function(obs)[0]
 
 
 def _checked(path: Path, obs: np.ndarray, spaces: Spaces) -> tuple[Any, Feed]:

@@ -131,7 +131,7 @@ def rebuild_actor(
     if f"{family.head}.0.weight" in weights:
         layers.append(Rescale(np.zeros((), np.float32), np.ones((), np.float32), SDE_CLIP))
     actions: Any = spaces.actions
-    network = (*layers, *_into_bounds(actions, family.squashed))
+    network = (*layers, *into_bounds(actions, family.squashed))
     _refuse_other_spaces(linear[-1], network, spaces, name)
     return network
 
@@ -169,7 +169,7 @@ def _linear_layers(weights: Weights, family: ActorFamily) -> list[Linear]:
     return linear
 
 
-def _into_bounds(actions: Box, squashed: bool) -> list[Layer]:
+def into_bounds(actions: Box, squashed: bool) -> list[Layer]:
     """SB3's last steps: tanh and scaling to the bounds, or clipping to the bounds."""
     middle, half = (x.astype(np.float32) for x in (actions.middle, actions.half_range))
     to_env = Rescale(-middle / half, 1 / half)
