@@ -47,7 +47,8 @@ def test_python_of_the_page_on_continuous_actions_runs(tmp_path: Path) -> None:
 def test_python_of_the_page_on_robots_that_shake_makes_one_calm(tmp_path: Path) -> None:
     text = run("shaking.md", tmp_path)
     before = re.search(r"action fluctuation \(share of the range per step\): ([\d.]+)", text)
-    after = re.search(r"^Recommended: (\w+)\. It moves by ([\d.]+) .* it \w+ (-?[\d.]+)%", text, re.M)
+    verdict = r"^Recommended: (\w+)\. It moves by ([\d.]+) .* it \w+ (-?[\d.]+)%"
+    after = re.search(verdict, text, re.M)
     assert before
     assert after
     assert float(before[1]) > 0.5

@@ -38,9 +38,9 @@ class Measure(Command):
 
     Discrete actions: a .csv file has one row for each step, if it has a column named action (and
     one named episode, if there are several); else one column for each episode. A .npy file has one
-    row for each episode, or is one episode. A line of a .jsonl file is one episode, [0, 1, 1] or {"actions":
-    [0, 1, 1]}, or one step, {"episode": 3, "action": 1}. Where episodes differ in length, the cells
-    after the end of an episode are empty or NaN.
+    row for each episode, or is one episode. A line of a .jsonl file is one episode, [0, 1, 1] or
+    {"actions": [0, 1, 1]}, or one step, {"episode": 3, "action": 1}. Where episodes differ
+    in length, the cells after the end of an episode are empty or NaN.
     """
 
     name: ClassVar[str] = "measure"
