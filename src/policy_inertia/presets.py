@@ -11,6 +11,8 @@ from policy_inertia.errors import InputError, nearest
 
 Preset = dict[str, dict[str, Any]]
 """Settings by the name of a config class; those of a base class hold for its subclasses."""
+ALONE = "RunConfig, no controller"
+"""The key of a preset's settings for runs that decide at every step without a controller."""
 
 DEFAULT: Preset = {
     "RunConfig": {"normalise": True},

@@ -12,7 +12,7 @@ from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.envs.registry import task_of
 from policy_inertia.errors import InputError, refuse_outside
 from policy_inertia.methods import find_method
-from policy_inertia.presets import Preset, find_preset
+from policy_inertia.presets import ALONE, Preset, find_preset
 from policy_inertia.schema import read_as, read_into
 
 
@@ -47,6 +47,9 @@ class RunConfig:
     instead of in memory."""
     learning_starts: int = 1_000
     """Transitions collected before the first update."""
+    n_step: int = 1
+    """Rewards that a target of Q adds up before it goes on with a value; more learn faster, but are
+    less exact. Only for methods without a controller, and not for pixels, which have 1."""
     repeats: tuple[int, ...] = (1,)
     """For how many steps an action may be held; with more than one number the policy chooses."""
     penalty: float = 0.0
@@ -64,6 +67,7 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         counts = ("steps", "envs", "batch_size", "eval_every", "eval_episodes", "final_episodes")
+        refuse_outside(self, 1, 100, "n_step")
         refuse_outside(self, 1, None, *counts, "calibration_episodes")
         refuse_outside(self, 0, None, "learning_starts", "seed", "checkpoint_seconds", "penalty")
         refuse_outside(self, self.envs, None, "buffer_size")
@@ -73,6 +77,11 @@ class RunConfig:
             raise InputError(
                 f"repeats is {self.repeats} for {self.method}: a nested method holds its actions "
                 "by its controller, so leave repeats at 1, or choose dqn-repeat or sac-repeat"
+            )
+        if self.n_step != 1 and (self.config.traits.nested or self.repeats != (1,)):
+            raise InputError(
+                f"n_step is {self.n_step} for {self.method}: only methods that decide at every "
+                "step and have no controller learn from several rewards, so leave it at 1"
             )
 
     @property
@@ -121,7 +130,10 @@ def settings(name: str, env: str, preset: str = "default", **changes: Any) -> Ru
     """
     row, task = find_method(name), task_of(env)
     config = RunConfig(name, env, row.config, repeats=row.repeats, penalty=row.penalty)
-    config = override(config, find_preset(preset, task.family))
+    chosen = find_preset(preset, task.family)
+    config = override(config, chosen)
+    if not config.config.traits.nested and config.repeats == (1,):
+        config = dataclasses.replace(config, **chosen.get(ALONE, {}))
     config = dataclasses.replace(config, eval_env_kwargs=task.eval_env_kwargs)
     own = {field.name for field in dataclasses.fields(RunConfig)}
     of_method = {name: value for name, value in changes.items() if name not in own}

@@ -41,8 +41,9 @@ def card_row(name: str, budget: float | None) -> str:
     figures = evaluate(
         policy, policy.task, 200, 0, deterministic=True, env_kwargs=policy.env_kwargs
     ).summary()
-    shares = " | ".join(f"{figures[name]:.3f}" for name in ("oscillation_ratio", "crash_rate"))
-    return f"| {label} | {policy.method} | {figures['return']:.2f} | {shares} |"
+    cells = (f"{figures['return']:.2f}", f"{figures['oscillation_ratio']:.3f}")
+    numbers = " | ".join((*cells, f"{figures['crash_rate']:.3f}"))
+    return f"| {label} | {policy.method} | {numbers} |"
 
 
 @pytest.mark.parametrize("name", trained_policies())

@@ -13,6 +13,7 @@ from jax import numpy as jnp
 
 from policy_inertia.envs.decisions import Decisions
 from policy_inertia.envs.making import EnvLike
+from policy_inertia.envs.n_step import NStep
 from policy_inertia.envs.scaling import Scaling
 from policy_inertia.envs.scaling_probe import scaled_spaces
 from policy_inertia.envs.spaces import Spaces
@@ -78,6 +79,7 @@ class Session:
         self.decisions = Decisions(
             self.envs.obs, self.spec.actions, config.gamma, config.repeats, config.penalty
         )
+        self.n_step = self._make_n_step()
         self.act_rng, self.replay_rng = act, replay
         self.step = 0  # env steps, over all envs together
         self.updates = 0  # of the core, where there is one
@@ -89,6 +91,12 @@ class Session:
         most = sum(-(-config.envs // interval) for interval in self.algorithm.intervals)
         self._words = np.zeros((most, config.batch_size, self.replay.width), np.int32)
         self._due = np.zeros((most, len(self.algorithm.intervals)), bool)
+
+    def _make_n_step(self) -> NStep | None:
+        """What joins steps; None for pixels: their replay buffer knows single steps only."""
+        if self.config.n_step == 1 or self.spec.image is not None:
+            return None
+        return NStep(self.config.n_step, self.config.envs, self.spec.obs_dim, self.spec.actions)
 
     @property
     def epsilon(self) -> float:
@@ -113,7 +121,10 @@ class Session:
         transitions = self.decisions.end(
             action, step.next_obs, step.reward, step.terminated, step.truncated
         )
-        self.replay.add(transitions, np.flatnonzero(self.decisions.over))
+        owners = np.flatnonzero(self.decisions.over)
+        if self.n_step is not None:
+            transitions, owners = self.n_step.join(transitions, step.done)
+        self.replay.add(transitions, owners)
         self.step += self.config.envs
         self.running += step.reward
         for i in np.flatnonzero(step.done).tolist():
@@ -127,12 +138,13 @@ class Session:
         t = np.arange(max(before, self.config.learning_starts) + 1, self.replay.added + 1)
         due = t[:, None] % self.algorithm.intervals == 0
         due = due[due.any(axis=1)]
-        n = len(due)
-        if n:
-            self._due[:n] = due
+        while len(due):  # once, except where an episode's end completes several transitions
+            part, due = np.split(due, [len(self._due)])
+            n = len(part)
+            self._due[:n] = part
             self.replay.sample(self.replay_rng, (n, self.config.batch_size), self._words[:n])
             self.losses = self.learner.update(self._words, self._due, n)
-            self.updates += int(due[:, 0].sum())
+            self.updates += int(part[:, 0].sum())
 
     def policy(self) -> Policy:
         """The policy as it acts now, without the exploration."""
@@ -165,11 +177,14 @@ class Session:
         session = {"running": self.running, "drawn": self.drawn}
         if self.spaces.scaling is not None:  # an env may not be deterministic
             session |= dict(zip(SCALING, self.spaces.scaling.arrays, strict=True))
-        return {
+        parts = {
             "learner": self.learner.state,
             "decisions": self.decisions.state(),
             "session": session,
         }
+        if self.n_step is not None:
+            parts["n_step"] = self.n_step.state()
+        return parts
 
     def state(self) -> tuple[dict[str, np.ndarray], SessionState]:
         """Everything but the replay buffer, as arrays and as numbers."""
@@ -205,7 +220,10 @@ class Session:
         saved = {name: unflatten(p, arrays, name, path) for name, p in self._parts().items()}
         episodes = {name: arrays.get(f"envs.{name}", np.empty(0)) for name in self.envs.state()}
         fits = self.envs.fits(episodes)
-        if not fits or not self.decisions.fits(saved["decisions"], self.spaces.actions):
+        fits = fits and self.decisions.fits(saved["decisions"], self.spaces.actions)
+        if self.n_step is not None:
+            fits = fits and self.n_step.fits(saved["n_step"], self.spec.actions)
+        if not fits:
             raise InputError(
                 f"{path} holds running episodes that do not fit this env: it is damaged or of "
                 "another run, so start the run again with another --out"
@@ -216,6 +234,8 @@ class Session:
         self.learner.state = jax.tree.map(jnp.array, saved["learner"])
         self.learner.fetch()
         self.decisions.restore(saved["decisions"])
+        if self.n_step is not None:
+            self.n_step.restore(saved["n_step"])
         if self.spaces.scaling is not None:
             scaling = Scaling(*(tuple(saved["session"][name].tolist()) for name in SCALING))
             self.spaces = self.envs.spaces = replace(self.spaces, scaling=scaling)
