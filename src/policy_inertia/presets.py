@@ -15,10 +15,22 @@ ALONE = "RunConfig, no controller"
 """The key of a preset's settings for runs that decide at every step without a controller."""
 
 DEFAULT: Preset = {
-    "RunConfig": {"normalise": True},
-    "DQNConfig": {"learning_rate": 1e-3},
+    "RunConfig": {"batch_size": 128, "normalise": True},
+    ALONE: {"n_step": 3},
+    "DQNConfig": {
+        "hidden": (128, 128),
+        "learning_rate": 6e-4,
+        "target_period": 250,
+        "exploration": 0.12,
+        "epsilon_final": 0.05,
+        "double": True,
+        "huber": 1.0,
+    },
+    "SACConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
+    "InertiaConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
 }
-"""Learns well on what people bring, in the number of steps that they ask for."""
+"""Learns well on what people bring, in the number of steps that they ask for. Chosen on CartPole,
+Acrobot, MountainCar, LunarLander and two Highway tasks, with seeds below 100."""
 
 # The paper's column for Atari. Ours are how often to evaluate (in the paper 20 rollouts every 5,000
 # steps) and, because the paper does not state them, the number of steps and when to start learning.

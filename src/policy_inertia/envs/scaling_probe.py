@@ -18,9 +18,11 @@ ENVS, STEPS = 8, 250
 USUAL = (0.05, 20.0)
 """A number that varies by at least the first and is not larger than the second stays as it is: a
 network can use it, and random actions may show only a part of its range."""
-SMALLEST = 1e-3
-"""The smallest deviation, as a share of a number's range, or by itself where it has no bounds. A
-number that hardly moves under random actions may move a lot later."""
+SMALLEST = 0.25
+"""The smallest deviation of a number that is scaled, as a share of its range: random actions may
+show only a small part of it, and a policy will use it all."""
+UNBOUNDED = 1e-3
+"""The same where a number has no bounds."""
 
 
 def scaled_spaces(
@@ -62,4 +64,4 @@ def _smallest_deviation(space: gym.Space[Any]) -> np.ndarray:
     low, high = (np.asarray(bound, np.float64).ravel() for bound in (space.low, space.high))
     bounded = np.isfinite(low) & np.isfinite(high) & (high - low < 1e6) & (high > low)
     width = np.where(bounded, high, 1.0) - np.where(bounded, low, 0.0)
-    return SMALLEST * width
+    return np.where(bounded, SMALLEST, UNBOUNDED) * width
