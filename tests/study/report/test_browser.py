@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from policy_inertia import Exponential, load_core
 from policy_inertia.evaluation.recording import Recording, record
 from policy_inertia.policies.policy import Policy
 from policy_inertia.run_settings import settings
@@ -19,6 +20,7 @@ from policy_inertia.study.report import page as report
 from policy_inertia.study.report.inspector.element import Scene
 from policy_inertia.study.results import ExperimentResults, Results
 from policy_inertia.training.session import Session
+from tests.support.chase import Chase, follow
 from tests.support.synthetic_results import line, results
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -321,3 +323,37 @@ def test_text_stands_out_in_light_and_dark(browser: Any, written: Path, scheme: 
         apart = brightness(what, "color") - brightness("body", "backgroundColor")
         assert (apart > 100) if scheme == "dark" else (apart < -100)
     page.close()
+
+
+def test_continuous_actions_are_shown_as_one_line_for_each_number(
+    browser: Any, study: Results, tmp_path: Path
+) -> None:
+    core = load_core(follow, Chase)
+    before, after = (
+        record(policy, Chase, frames=False, label=label)[0]
+        for label, policy in (("before", core), ("after", core.with_filter(Exponential(0.2))))
+    )
+    path = report.write(study, tmp_path / "report.html", [Scene("calm", [before, after])])
+    opened = browser.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.goto(path.as_uri())
+    lines = opened.locator(".inspector .traces polyline")
+    assert lines.count() == 4
+    points = [tuple(map(float, p.split(","))) for p in lines.first.get_attribute("points").split()]
+    expected = [(t + 0.5, 0.5 - s.action[0] / 2) for t, s in enumerate(before.steps)]
+    np.testing.assert_allclose(points, expected, atol=1e-4)
+    element = opened.locator(".inspector")
+    assert "starts at" in element.locator(".outcome").first.inner_text()
+    element.focus()
+    opened.keyboard.press("ArrowRight")
+    moved = f"moves by {100 * before.steps[1].moved:.1f}% of its range to"
+    assert moved in element.locator(".outcome").first.inner_text()
+    opened.keyboard.press("n")
+    assert step(element) == 2
+    names = [text.strip() for text in element.locator(".key li").all_inner_texts()]
+    assert names == ["number 0", "number 1"]
+    mean = np.mean([s.moved for s in after.steps[1:]])
+    assert f"after: moves by {100 * mean:.1f}% of its range per step" in element.inner_text()
+    assert errors == []
+    opened.close()

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
-from policy_inertia.evaluation.recording import Recording
+from policy_inertia.evaluation.recording import RecordedStep, Recording
 from policy_inertia.study.report.html import Html, data, tag
 
 # (width, quality) of the frames from fine to coarse: the first pair that fits is used
@@ -72,7 +73,8 @@ def _numbers(recording: Recording) -> dict[str, Any]:
     else:
         end = "terminated" if recording.terminated else "reached the time limit"
     steps = [
-        [m.previous, m.action, *rounded([m.reward, m.mu]), rounded(m.core), rounded(m.mixed)]
+        [*_actions(m), *rounded([m.reward, m.mu]), rounded(m.core), rounded(m.mixed)]
+        + ([] if recording.actions else rounded([m.moved]))
         for m in recording.steps
     ]
     return {
@@ -84,6 +86,14 @@ def _numbers(recording: Recording) -> dict[str, Any]:
         "end": end,
         "steps": steps,
     }
+
+
+def _actions(step: RecordedStep) -> list[Any]:
+    """The previous action (None at first) and the action; continuous ones as shares of the range."""
+    if not isinstance(step.action, list):
+        return [step.previous, step.action]
+    pair = (None if step.first else step.previous, step.action)
+    return [a and [round((float(x) + 1) / 2, 4) for x in np.ravel(a)] for a in pair]
 
 
 def _frames(recording: Recording, budget: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const [PREVIOUS, ACTION, REWARD, MU, CORE, MIXED] = [0, 1, 2, 3, 4, 5];
+  const [PREVIOUS, ACTION, REWARD, MU, CORE, MIXED, MOVED] = [0, 1, 2, 3, 4, 5, 6];
   const SOLID = 0.5; // an arrow is solid from this probability on, as in the paper
 
   const attach = (node, attributes, children) => {
@@ -15,7 +15,11 @@
   const svg = (name, attributes = {}, ...children) =>
     attach(document.createElementNS(SVG, name), attributes, children);
   const colour = (action) => `var(--a${action % 8})`;
-  const switched = (step) => step[PREVIOUS] >= 0 && step[PREVIOUS] !== step[ACTION];
+  const LEAST_MOVE = 0.01; // as a share of the range: smaller moves count as none
+  const continuous = (step) => Array.isArray(step[ACTION]); // shares of the range of each number
+  const starts = (step) => continuous(step) ? step[PREVIOUS] === null : step[PREVIOUS] < 0;
+  const switched = (step) => !starts(step) && (continuous(step)
+    ? step[MOVED] > LEAST_MOVE : step[PREVIOUS] !== step[ACTION]);
   const percent = (p) => `${(100 * p).toFixed(1)}%`;
 
   function arrow(solid) {
@@ -82,20 +86,24 @@
     }
 
     sentence(step) {
+      if (continuous(step)) {
+        const now = step[ACTION].map(percent).join(", ");
+        return [starts(step) ? "starts at " : `moves by ${percent(step[MOVED])} of its range to `, now];
+      }
       const now = this.name(step[ACTION]);
-      if (step[PREVIOUS] < 0) return ["starts with ", now];
+      if (starts(step)) return ["starts with ", now];
       if (switched(step)) return [`switches from ${this.name(step[PREVIOUS])} to `, now];
       return ["holds ", now];
     }
 
     describe(step, over) {
       const badge = el("b");
-      badge.style.borderColor = colour(step[ACTION]);
+      if (!continuous(step)) badge.style.borderColor = colour(step[ACTION]);
       const [did, now] = this.sentence(step);
       badge.append(now);
       this.outcome.replaceChildren(did, badge, over ? ` — and the episode ${this.data.end}` : "");
       const arrows = [];
-      if (this.data.nested && step[PREVIOUS] < 0) {
+      if (this.data.nested && starts(step)) {
         arrows.push(el("span"), el("span", {}, "nothing to repeat yet: the core alone decides"));
       } else if (this.data.nested) {
         const holds = step[MU] >= SOLID;
@@ -131,6 +139,19 @@
     }
   }
 
+  // One line for each number of continuous actions, from its lower to its upper bound.
+  function traces(data, box, cursor) {
+    const moves = data.steps.filter((step) => !starts(step)).map((step) => step[MOVED]);
+    const mean = moves.reduce((sum, move) => sum + move, 0) / Math.max(moves.length, 1);
+    const summary = `${data.label}: moves by ${percent(mean)} of its range per step`;
+    const lines = data.steps[0][ACTION].map((_, i) => svg("polyline", { fill: "none",
+      "vector-effect": "non-scaling-stroke", "stroke-width": 2, stroke: colour(i),
+      points: data.steps.map((step, t) => `${t + 0.5},${1 - step[ACTION][i]}`).join(" ") }));
+    return el("div", { class: "time" },
+      el("div", { class: "name" }, el("span", {}, summary), el("span", {}, data.end)),
+      svg("svg", { ...box, class: "traces", role: "img", "aria-label": summary }, ...lines, cursor));
+  }
+
   // The strip of actions and mu over time; all sides share one time axis.
   function timeline(data, length, cursors) {
     const box = (height) => ({ viewBox: `0 0 ${length} ${height}`, preserveAspectRatio: "none" });
@@ -140,6 +161,7 @@
       cursors.push(line);
       return line;
     };
+    if (continuous(data.steps[0])) return traces(data, box(1), cursor());
     const runs = [];
     data.steps.forEach((step, t) => {
       const run = runs[runs.length - 1];
@@ -166,7 +188,9 @@
   }
 
   function legend(data) {
-    return el("ul", { class: "key" }, ...data.actions.map((name, action) => {
+    const first = data.steps[0];
+    const names = continuous(first) ? first[ACTION].map((_, i) => `number ${i}`) : data.actions;
+    return el("ul", { class: "key" }, ...names.map((name, action) => {
       const mark = el("i");
       mark.style.background = colour(action);
       return el("li", {}, mark, name);
