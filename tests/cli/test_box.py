@@ -6,6 +6,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 from policy_inertia import ContinuousCore, Exponential, evaluate
@@ -123,3 +124,38 @@ def test_limit_of_a_discrete_policy_still_counts_switches(run: Run, tmp_path: Pa
     code, _, error = run("evaluate", tmp_path, *words)
     assert code == 2
     assert "burst" in error
+
+
+def test_policy_of_an_onnx_file_is_given_again(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("policy_inertia.smoothing.movement_goal.FILTERS", (Exponential(1.0),))
+    file, out = tmp_path / "actor.onnx", tmp_path / "run"
+    nodes = [
+        helper.make_node("Gemm", ["obs", "w"], ["u"]),
+    ]
+    weights = numpy_helper.from_array(np.array([[0.0], [3.0], [-9.0]], np.float32), "w")
+    graph = helper.make_graph(
+        nodes,
+        "actor",
+        [helper.make_tensor_value_info("obs", TensorProto.FLOAT, ["n", 3])],
+        [helper.make_tensor_value_info("u", TensorProto.FLOAT, ["n", 1])],
+        [weights],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    file.write_bytes(
+        helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    )
+    few = ("--episodes", 2, "--set", "calibration_episodes=2", *SHORT)
+    words = ("smooth", file, PENDULUM, "--budget", 0.05, "--loss", 1, "--out", out, *few)
+    code, _, error = run(*words)
+    assert code == 2
+    assert "clip the policy's actions" in error
+    assert run(*words, "--clip").code == 0
+    code, _, error = run("evaluate", out, "--episodes", 1)
+    assert code == 2
+    assert "which a file cannot hold: give it again" in error
+    assert "--core" in error
+    code, text, _ = run("evaluate", out, "--episodes", 1, "--core", file, "--clip", "--json")
+    assert code == 0
+    assert json.loads(text)["greedy"]["length"] == 20

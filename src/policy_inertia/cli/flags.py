@@ -129,6 +129,9 @@ class PolicyFile:
     output_name: OutputName = None
     temperature: Temperature = None
     clip: Clip = False
+    core: Annotated[DisallowNone[Path | None], default_is("none")] = None
+    """The policy of others that the file is about, such as an ONNX file, where the file could not
+    hold it."""
 
     def load(self, env: str | None = None, env_kwargs: dict[str, Any] | None = None) -> Any:
         """Load the policy; `env` and its arguments are those of a policy of others."""
@@ -139,7 +142,7 @@ class PolicyFile:
         options = foreign_options(
             self.normalise, self.output, self.output_name, self.temperature, self.trust, self.clip
         )
-        return load_any(file, env, env_kwargs, **options)
+        return load_any(file, env, env_kwargs, core=self.core, **options)
 
     def beside(self, name: str) -> Path:
         """Return the path of `name` in the run folder, or in the folder of the policy file.

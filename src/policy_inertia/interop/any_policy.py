@@ -14,7 +14,7 @@ from policy_inertia.interop.own_policies import is_policy
 from policy_inertia.interop.sb3_zip import find_zip
 from policy_inertia.policies.core_policy import core_policy
 from policy_inertia.policies.cores import LOADERS, load_core
-from policy_inertia.policies.stored_policy import load_stored
+from policy_inertia.policies.stored_policy import load_stored, stored_task
 from policy_inertia.policies.trained import find_trained
 
 ZOO_FOLDER = re.compile(r"(.+)_\d+")
@@ -27,6 +27,7 @@ def load_any(
     env_kwargs: dict[str, Any] | None = None,
     *,
     trust: bool = False,
+    core: Path | None = None,
     **core_options: Any,
 ) -> Any:
     """Return the policy in a file or folder, ours or one that `load_core` reads.
@@ -37,6 +38,7 @@ def load_any(
         env: Gymnasium id of the env, for policies of others. A folder of RL Zoo names it.
         env_kwargs: Arguments of that env.
         trust: Whether the file may run code; see `Policy.load` and `load_core`.
+        core: The policy of others that the file is about, where the file could not hold it.
         core_options: Further options of `load_core`, for policies of others.
 
     Returns:
@@ -47,7 +49,11 @@ def load_any(
     """
     path = find_trained(path)
     if is_policy(path) or path.suffix == ".safetensors":
-        return load_stored(path, trust=trust)
+        if core is None:
+            return load_stored(path, trust=trust)
+        task, kwargs = stored_task(path, trust)
+        options = {"env_kwargs": env_kwargs or kwargs, "trust": trust, **core_options}
+        return load_stored(path, load_core(core, env or task, **options), trust)
     known = any(loader.accepts(path) for loader in LOADERS)
     env = env or zoo_env(path)
     if known and env is None:

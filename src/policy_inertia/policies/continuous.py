@@ -382,7 +382,7 @@ def _restored_core(
         if parts.layers is None:
             raise InputError(
                 f"it is about {parts.name}, which a file cannot hold: give it again, as "
-                "ContinuousCore.load(path, core=load_core(...))"
+                "ContinuousCore.load(path, core=load_core(...)), or with --core"
             )
         return partial(run, parts.layers), parts.layers, None
     if not isinstance(core, ContinuousCore):

@@ -159,7 +159,7 @@ def _stored_core(spaces: Spaces, arrays: dict[str, np.ndarray], stored: StoredCo
     if not stored.layers:
         raise InputError(
             f"it was trained around {stored.name}, which a file cannot hold: give it again, as "
-            "Policy.load(path, core=...)"
+            "Policy.load(path, core=...), or with --core"
         )
     layers = network.restore(arrays, stored.layers)
     outputs = network.output_shape(layers, spaces.obs_shape)

@@ -89,7 +89,7 @@ def _numbers(recording: Recording) -> dict[str, Any]:
 
 
 def _actions(step: RecordedStep) -> list[Any]:
-    """The previous action (None at first) and the action; continuous ones as shares of the range."""
+    """Previous action (None at first) and action; continuous ones as shares of their range."""
     if not isinstance(step.action, list):
         return [step.previous, step.action]
     pair = (None if step.first else step.previous, step.action)

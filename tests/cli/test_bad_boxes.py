@@ -22,10 +22,10 @@ from policy_inertia import (
 )
 from policy_inertia.evaluation.recording import record
 from policy_inertia.networks.layers import Linear
-from tests.cli.conftest import Run, run  # noqa: F401 - a fixture
+from tests.cli.conftest import Run
 from tests.support.chase import Chase, Follower, follow
 
-BOXES = {
+BOXES: dict[str, tuple[gym.Space[Any], str]] = {
     "unbounded": (gym.spaces.Box(-np.inf, np.inf, (2,)), "has no lower and no upper bound"),
     "half-bounded": (gym.spaces.Box(0, np.inf, (2,)), "has no upper bound"),
     "whole numbers": (gym.spaces.Box(-2, 2, (2,), np.int64), "are of type int64"),
@@ -47,7 +47,7 @@ PATHS: dict[str, Callable[[Any], Any]] = {
 IDENTITY = (Linear(np.eye(2, dtype=np.float32) / 2, np.zeros(2, np.float32)),)
 
 
-def chase_with(space: gym.Space[Any]) -> type[Chase]:
+def chase_with(space: gym.Space[Any]) -> Any:
     class Other(Chase):
         action_space = space
 
@@ -64,7 +64,7 @@ def test_box_that_cannot_be_used_is_refused_in_one_sentence(box: str, path: str)
 
 
 @pytest.mark.parametrize("box", BOXES)
-def test_commands_refuse_it_too(box: str, run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_commands_refuse_it_too(box: str, run: Run, tmp_path: Path) -> None:
     space, says = BOXES[box]
     gym.register("Bad-v0", chase_with(space))
     try:
