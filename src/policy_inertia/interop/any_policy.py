@@ -60,8 +60,8 @@ def load_any(
         raise InputError(
             f"{path} does not name its environment: add --env, such as --env CartPole-v1"
         )
-    core = load_core(path, env, trust=trust, env_kwargs=env_kwargs, **core_options)
-    return core_policy(core, str(env), env_kwargs)
+    foreign = load_core(path, env, trust=trust, env_kwargs=env_kwargs, **core_options)
+    return core_policy(foreign, str(env), env_kwargs)
 
 
 def zoo_env(path: Path) -> str | None:
