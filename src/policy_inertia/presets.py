@@ -27,7 +27,14 @@ DEFAULT: Preset = {
         "huber": 5.0,
         "scaled": True,
     },
-    "SACConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
+    "SACConfig": {
+        "hidden": (128, 128),
+        "learning_rate": 6e-4,
+        "target_rate": 0.01,
+        "auto_temperature": True,
+        "target_entropy_ratio": 0.3,
+        "huber": 5.0,
+    },
     "InertiaConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
 }
 """Learns well on what people bring, in the number of steps that they ask for. Chosen on CartPole,

@@ -15,7 +15,7 @@ from policy_inertia.algorithms.sac import SACConfig
 from policy_inertia.errors import InputError
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.policy import Policy
-from policy_inertia.run_settings import settings
+from policy_inertia.run_settings import override, settings
 from policy_inertia.training.session import Session
 from policy_inertia.types import Transition
 from tests.algorithms.test_nested import DUE, SPEC, in_float64, minibatch
@@ -292,7 +292,8 @@ def test_settings_that_make_no_sense_are_refused(setting: dict[str, Any], says: 
 
 def test_preset_of_a_base_class_holds_for_every_priced_controller() -> None:
     for method in ("dial-dqn", "gate-sac"):
-        config: Any = settings(method, "CartPole-v1").config
+        preset = {"ValuedConfig": {"target_rate": 0.02}}
+        config: Any = override(settings(method, "CartPole-v1"), preset).config
         assert config.target_rate == 0.02
 
 

@@ -1,6 +1,17 @@
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+
+from policy_inertia.study.analysis.at_budget import TUNED, at_budgets, read_records
 from policy_inertia.study.declared.limit import BUDGETS, STUDY
+from policy_inertia.study.report.markdown import MEASURED, budget_tables, paired_page
+from policy_inertia.study.run_records import Records, read_record
+
+ROOT = Path(__file__).parents[3]
+RESULTS = ROOT / "results" / "limit"
+OURS = "limit, tuned in a bucket"
 
 
 def test_all_lines_have_the_same_learner_steps_and_network() -> None:
@@ -30,3 +41,45 @@ def test_all_methods_are_tuned_inside_the_same_limits(tmp_path: Any) -> None:
     for line in experiment.lines:
         run = STUDY.run(tmp_path, experiment, line, 100)
         assert run.limits == run.tuned_limits == BUDGETS
+
+
+def test_every_committed_record_replaces_a_run_of_the_study() -> None:
+    records = Records(RESULTS)
+    runs = [r for r in STUDY.runs(Path("runs/limit")) if records.file(r).exists()]
+    assert {records.file(r) for r in runs} == set(records.path.rglob("*.json"))
+    assert [r.label for r in runs if not records.has(r)] == []
+
+
+def test_the_tables_in_the_docs_are_made_from_the_records() -> None:
+    page = (ROOT / "docs" / "limits.md").read_text()
+    rows = read_records(RESULTS / "records.csv")
+    compared = at_budgets(rows)
+    for table in (
+        budget_tables(compared, "greedy"),
+        budget_tables(compared, "greedy", MEASURED),
+        paired_page(rows, OURS),
+    ):
+        assert table.strip() in page
+
+
+def test_the_figures_in_the_table_are_those_of_the_runs() -> None:
+    """A cell of records.csv against the record of its run."""
+    records = Records(RESULTS)
+    rows = {
+        (r.task, r.label, r.seed, r.budget): r.figures
+        for r in read_records(RESULTS / "records.csv")
+        if r.actions == "greedy"
+    }
+    compared = 0
+    for experiment, line in STUDY.lines():
+        for seed in STUDY.seeds:
+            run = STUDY.run(Path("runs/limit"), experiment, line, seed)
+            if not records.file(run).exists():
+                continue
+            levels = read_record(records.file(run)).tuned_limits or {}
+            for budget, level in levels.items():
+                figures = rows[line.task.name, line.label + TUNED, seed, float(budget)]
+                expected = level.get("greedy", {}).get("return", np.nan)
+                assert figures.get("return", np.nan) == pytest.approx(expected, 1e-5, nan_ok=True)
+                compared += 1
+    assert compared > 100
