@@ -218,7 +218,11 @@ def training(name: str, seconds: float) -> dict[str, float]:
         from policy_inertia.run_settings import settings
         from policy_inertia.training.session import Session
 
-        changes = {"envs": ENVS, "buffer_size": BUFFER, "learning_starts": LEARNING_STARTS}
+        changes: dict[str, Any] = {
+            "envs": ENVS,
+            "buffer_size": BUFFER,
+            "learning_starts": LEARNING_STARTS,
+        }
         s = Session(settings(name.removeprefix("ours-"), ENV, **changes), ENV)
         while s.step < LEARNING_STARTS + 200:
             s.advance()

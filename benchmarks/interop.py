@@ -95,7 +95,8 @@ def main() -> None:
     obs = env.reset(seed=0)[0]
     models = {"DQN": DQN("MlpPolicy", env, device="cpu"), "PPO": PPO("MlpPolicy", env)}
     ours = {
-        name: Session(settings(name, TASK), TASK).policy() for name in ("dqn", "nsac", "dial-dqn")
+        name: Session(settings(name, TASK, preset="paper"), TASK).policy()
+        for name in ("dqn", "nsac", "dial-dqn")
     }
     variants: dict[str, Callable[[], object]] = {}
     with tempfile.TemporaryDirectory() as folder:

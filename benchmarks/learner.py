@@ -51,7 +51,7 @@ def session(method: str, envs: int, **changes: Any) -> Any:
         base |= {"epsilon_decay": 1.0, "epsilon_final": 0.05, "target_period": 5_000}
         base |= {"learning_rate": 3e-4}
     env = changes.pop("env", "CartPole-v1")
-    return Session(settings(method, "CartPole-v1", **base, **changes), env)
+    return Session(settings(method, "CartPole-v1", preset="paper", **base, **changes), env)
 
 
 def train_speed(method: str, envs: int, seconds: float) -> dict[str, float]:

@@ -127,7 +127,7 @@ def nsac(seconds: float) -> dict[str, float]:
     from policy_inertia.training.session import Session
 
     name = "policy_inertia/TwoWay-v0"
-    s = Session(run_settings("nsac", name, envs=64), name)
+    s = Session(run_settings("nsac", name, preset="paper", envs=64), name)
     while s.step < 3_000:
         s.advance()
     spent: dict[str, float] = {}

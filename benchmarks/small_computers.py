@@ -120,7 +120,7 @@ def main() -> None:
     obs = observations()
     figures: dict[str, dict[str, float]] = {}
     for method in METHODS:
-        policy = Session(settings(method, TASK), TASK).policy()
+        policy = Session(settings(method, TASK, preset="paper"), TASK).policy()
         if policy.largest_burst is not None:
             policy = policy.with_limit(0.1, 2)
         with tempfile.TemporaryDirectory() as name:

@@ -159,9 +159,10 @@ def test_from_pixels_both_halves_share_one_room() -> None:
 
 def test_mu_zero_is_plain_sac() -> None:
     """With mu = 0 a whole run of NSAC is SAC's, bit for bit: actions, replay and core."""
-    plain = Session(settings("sac", "CartPole-v1", learning_starts=50), "CartPole-v1")
+    plain = Session(settings("sac", "CartPole-v1", "paper", learning_starts=50), "CartPole-v1")
     mixed = Session(
-        settings("nsac", "CartPole-v1", learning_starts=50, pic_learning_rate=0.0), "CartPole-v1"
+        settings("nsac", "CartPole-v1", "paper", learning_starts=50, pic_learning_rate=0.0),
+        "CartPole-v1",
     )
     pic = mixed.learner.state.controller.pic
     pic[-1] = {"w": jnp.zeros_like(pic[-1]["w"]), "b": jnp.full_like(pic[-1]["b"], -1e9)}

@@ -37,7 +37,7 @@ def test_dial_is_trained_shown_drawn_and_kept_to_a_budget(run: Run, tmp_path: Pa
     words = ("--episodes", 2, "--price", 0.3, "--budget", 1, "--json")
     figures = json.loads(run("evaluate", out, *words).out)
     assert "price 0.3" in figures
-    assert any(re.fullmatch(r"budget 1 \(price [\d.]+\), greedy", name) for name in figures)
+    assert any(re.fullmatch(r"budget 1 \(price -?[\d.]+\), greedy", name) for name in figures)
     code, _, text = run("evaluate", out, "--price", "nan")
     assert code == 2
     assert "the price is nan: give a number from -" in text

@@ -17,7 +17,7 @@ from tests.support.cores import alternating, light
 def around(core: Any, env: Any, method: str = "smooth", **changes: Any) -> Session:
     """A run around a core, in memory."""
     core = load_core(core, env)
-    config = settings(method, env.__name__, core=core_identity(core).__dict__, **changes)
+    config = settings(method, env.__name__, "paper", core=core_identity(core).__dict__, **changes)
     return Session(config, env, SpacesWithCore.of_core(core))
 
 

@@ -14,7 +14,7 @@ OBS = np.random.default_rng(0).normal(0, 1, (16, 4)).astype(np.float32)
 
 def fresh(method: str = "nsac", env: Any = "CartPole-v1", **changes: Any) -> Policy:
     """A policy as it is before its first update, with the settings of CartPole."""
-    return Session(settings(method, "CartPole-v1", **changes), env).policy()
+    return Session(settings(method, "CartPole-v1", preset="paper", **changes), env).policy()
 
 
 def with_mu(policy: Policy, pre_activation: float) -> Policy:

@@ -93,7 +93,6 @@ def tensorboard_tags(out: Path) -> set[str]:
 def command(out: Path, method: str) -> list[str]:
     words = f"train {method} CartPole-v1 --steps 6000 --eval-every 400 --eval-episodes 4"
     words += " --final-episodes 4 --calibration-episodes 2 --checkpoint-seconds 0 --quiet"
-    words += " --normalise --double" if method == "dqn" else ""
     words += f" --resume --out {out}"
     return [sys.executable, "-m", "policy_inertia", *words.split()]
 

@@ -82,7 +82,7 @@ def test_penalty_teaches_not_to_switch_and_is_not_part_of_evaluation() -> None:
 def test_one_env_and_eight_count_steps_and_updates_alike(method: str) -> None:
     counts = []
     for envs in (1, 8):
-        session = Session(settings(method, "CartPole-v1", envs=envs), "CartPole-v1")
+        session = Session(settings(method, "CartPole-v1", "paper", envs=envs), "CartPole-v1")
         while session.step < 1_200:
             session.advance()
         counts.append((session.step, session.replay.added, session.updates))

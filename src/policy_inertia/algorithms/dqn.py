@@ -36,7 +36,8 @@ class DQNConfig(interface.AlgorithmConfig):
     epsilon_final: float = 0.1
     """Where epsilon stays."""
     exploration: float | None = None
-    """The share of the run's steps over which epsilon falls; None: it falls by epsilon_decay."""
+    """The share of the run's steps over which epsilon falls. It counts unless another epsilon_decay
+    than the paper's is given. None: epsilon falls by epsilon_decay."""
     double: bool = False
     """Let the network itself choose the next action whose value its target gives (double DQN):
     values are then less often too high."""
@@ -60,7 +61,7 @@ class DQNConfig(interface.AlgorithmConfig):
         return interface.Traits(scores="values", deterministic=True)
 
     def for_steps(self, steps: int) -> DQNConfig:
-        if self.exploration is None:
+        if self.exploration is None or self.epsilon_decay != type(self).epsilon_decay:
             return self
         updates = max(self.exploration * steps / self.train_interval, 1)
         return replace(self, epsilon_decay=(1 - self.epsilon_final) / updates, exploration=None)

@@ -184,7 +184,7 @@ def session_policy(**changes: Any) -> Policy:
 def test_training_episodes_keep_their_limits_even_with_random_actions() -> None:
     """All but those in which the core acts alone."""
     changes: dict[str, Any] = {"envs": 16, "learning_starts": 100, "core_share": 0.25, "seed": 1}
-    session = Session(settings("limit-dqn", "x", **changes), probes.SwitchSeen)
+    session = Session(settings("limit-dqn", "x", "paper", **changes), probes.SwitchSeen)
     logs: list[list[int]] = [[] for _ in range(16)]
     before = session.drawn.copy()
     unlimited_switches = 0
