@@ -1,4 +1,4 @@
-"""A policy before and after smoothing, in one moving picture: the one in README.
+"""A policy of Stable-Baselines3 before and after smoothing, in one moving picture.
 
 A DQN of Stable-Baselines3 on Two-Way and the same DQN with a controller drive from the same start.
 
