@@ -120,7 +120,7 @@ class PolicyFile:
     policy: Positional[Path]
     """A run folder or policy file (.safetensors); a policy of others: a zip of
     Stable-Baselines3, an RL Zoo folder, or an ONNX file; or one that comes with the package:
-    lane-change, merge, intersection or two-way, as it is or with -dqn or -nsac."""
+    merge, merge-dqn, two-way or two-way-dqn."""
     best: bool = False
     """Take the policy of the run's best evaluation. Default: the last policy of the run."""
     trust: Trust = False
