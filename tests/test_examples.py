@@ -64,6 +64,14 @@ def test_readme_figures_are_in_the_results() -> None:
     assert [figure for figure in figures if figure not in results] == []
 
 
+def test_readme_figures_of_the_dial_are_in_the_study_of_limits() -> None:
+    study = (ROOT / "docs" / "limits.md").read_text()
+    table = README.split("|---|---|---|\n")[1].split("\n\n")[0]
+    figures = re.findall(r"[\d.]+ ± [\d.]+ / [\d.]+", table)
+    assert len(figures) == 8
+    assert [figure for figure in figures if figure not in study] == []
+
+
 def shown_commands() -> list[list[str]]:
     """Return the words of every `policy-inertia` command in README and the docs."""
     text = "\n".join(page.read_text() for page in PAGES).replace("\\\n", " ")
