@@ -8,7 +8,13 @@ from typing import Any
 from policy_inertia import train
 from policy_inertia.training.checksums import checksum_of
 
-SHORT: dict[str, Any] = {"steps": 2_000, "eval_every": 500, "eval_episodes": 4, "final_episodes": 4}
+SHORT: dict[str, Any] = {
+    "preset": "paper",  # small networks
+    "steps": 2_000,
+    "eval_every": 500,
+    "eval_episodes": 4,
+    "final_episodes": 4,
+}
 """Settings of a run of a few seconds."""
 REPRODUCIBLE = ("policy.safetensors", "best.safetensors", "metrics.jsonl", "result.json")
 
