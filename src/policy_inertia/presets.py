@@ -37,8 +37,8 @@ DEFAULT: Preset = {
     },
     "InertiaConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
 }
-"""Learns well on what people bring, in the number of steps that they ask for. Chosen on CartPole,
-Acrobot, MountainCar, LunarLander and two Highway tasks, with seeds below 100."""
+"""For what people bring, in the number of steps that they ask for. Chosen with single runs on
+CartPole, Acrobot, MountainCar and LunarLander, with seeds below 100."""
 
 # The paper's column for Atari. Ours are how often to evaluate (in the paper 20 rollouts every 5,000
 # steps) and, because the paper does not state them, the number of steps and when to start learning.

@@ -16,7 +16,7 @@ Every other Atari game works by its name, such as policy_inertia/Breakout-v0, or
 actions as ALE/Breakout-v5 (pip install 'policy-inertia[atari]').
 Any other Gymnasium env with discrete actions works by its id (package:Id for your own).
 
-Settings come from a preset: --preset default learns well on many tasks, --preset paper is the
+Settings come from a preset: --preset default is for tasks of all kinds, --preset paper is the
 paper's table. 'policy-inertia train nsac ENV --help' lists them."""
 
 

@@ -47,7 +47,7 @@ class Train(Command):
     eval_env_kwargs: Assignments = ()
     """Arguments of the environment that evaluation overrides."""
     preset: str = "default"
-    """The defaults of all other flags: 'default' learns well on many tasks, 'paper' is the paper's
+    """The defaults of all other flags: 'default' is for tasks of all kinds, 'paper' is the paper's
     table of settings."""
     config: Annotated[Any, Suppress] = None  # a RunConfig, whose flags depend on the method
 
