@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import json
-import statistics
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +30,7 @@ from policy_inertia import ContinuousCore, export, export_c, export_numpy, load_
 from policy_inertia.interop import numpy_runtime
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.policies.action_filters import rule_table
+from small_computers import microseconds
 
 RESULT = Path(__file__).parent / "results" / "continuous.json"
 TASK = "Pendulum-v1"
@@ -127,17 +126,6 @@ def exported_calls(
     }
 
 
-def microseconds(variants: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the median processor time of one call of each variant; the variants take turns."""
-    samples: dict[str, list[float]] = {name: [] for name in variants}
-    for _ in range(TURNS):
-        for name, calls in variants.items():
-            started = time.process_time()
-            calls()
-            samples[name].append((time.process_time() - started) / CALLS * 1e6)
-    return {name: statistics.median(times) for name, times in samples.items()}
-
-
 def variants_of(model: Any, obs: np.ndarray, folder: Path) -> dict[str, Callable[[], object]]:
     """SB3's own predict, and ours with every filter, with filter and limit, and exported."""
     core = load_core(model)
@@ -160,7 +148,8 @@ def main() -> None:
     for algorithm, settings in ALGORITHMS.items():
         model = algorithm("MlpPolicy", TASK, device="cpu", seed=0, **settings)
         with tempfile.TemporaryDirectory() as folder:
-            figures[algorithm.__name__] = microseconds(variants_of(model, obs, Path(folder)))
+            variants = variants_of(model, obs, Path(folder))
+            figures[algorithm.__name__] = microseconds(variants, TURNS, CALLS)
     ratios = {
         name: {variant: us / times["SB3"] for variant, us in times.items() if variant != "SB3"}
         for name, times in figures.items()

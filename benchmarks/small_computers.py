@@ -105,14 +105,22 @@ def python_calls(policy: Policy, obs: np.ndarray, folder: Path) -> dict[str, Cal
     return {"predict": predict, "onnxruntime": onnx, "NumPy runtime": numpy}
 
 
-def microseconds(variants: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the median processor time of one call of each variant; the variants take turns."""
+def microseconds(
+    variants: dict[str, Callable[[], object]], turns: int = TURNS, calls: int = CALLS
+) -> dict[str, float]:
+    """Return the median processor time of one call of each variant; the variants take turns.
+
+    Args:
+        variants: functions that make `calls` calls each.
+        turns: how often each variant is timed.
+        calls: number of calls in a turn.
+    """
     samples: dict[str, list[float]] = {name: [] for name in variants}
-    for _ in range(TURNS):
-        for name, calls in variants.items():
+    for _ in range(turns):
+        for name, run in variants.items():
             started = time.process_time()
-            calls()
-            samples[name].append((time.process_time() - started) / CALLS * 1e6)
+            run()
+            samples[name].append((time.process_time() - started) / calls * 1e6)
     return {name: statistics.median(times) for name, times in samples.items()}
 
 

@@ -226,7 +226,7 @@ def test_a_locale_without_a_letter_is_no_error(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )
     assert done.returncode == 2
-    assert done.stderr == b"policy-inertia: there is no file n\\xf6\\u6b21\n"
+    assert done.stderr.startswith(b"policy-inertia: there is no file n\\xf6\\u6b21, ")
 
 
 def test_module_is_the_command() -> None:

@@ -49,4 +49,5 @@ def test_hostile_env_names_are_printed_as_they_are(run: Run, tmp_path: Path) -> 
 
 def test_a_path_that_is_no_utf8_is_printed(run: Run) -> None:
     code, _, text = run("evaluate", os.fsdecode(b"no\xffwhere"))
-    assert (code, text) == (2, "policy-inertia: there is no file no\\udcffwhere\n")
+    assert code == 2
+    assert text.startswith("policy-inertia: there is no file no\\udcffwhere, ")

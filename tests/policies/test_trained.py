@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from policy_inertia import Policy, evaluate
+from policy_inertia import InputError, Policy, evaluate
 from policy_inertia.interop.any_policy import load_any
 from policy_inertia.policies.cores import load_core
 from policy_inertia.policies.trained import FOLDER, find_trained, trained_policies
@@ -52,3 +52,20 @@ def test_the_model_card_has_the_figures_of_each(name: str) -> None:
     budgets = (0.2,) if Policy.load(name).traits.dial else ()
     for budget in (None, *budgets):
         assert card_row(name, budget) in card
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("two-wy", "there is no file two-wy, and no policy of that name .*did you mean 'two-way'"),
+        ("nonsense", "there is no file nonsense, .*choose one of merge"),
+    ],
+)
+def test_a_name_that_no_policy_has_is_refused(name: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        find_trained(Path(name))
+
+
+@pytest.mark.parametrize("path", ["a/two-way", "two-way.zip", "/two-way"])
+def test_a_path_is_no_name(path: str) -> None:
+    assert find_trained(Path(path)) == Path(path)

@@ -48,8 +48,8 @@ class Record(Command):
     greedy: bool = False
     """Take the most probable action instead of sampling one."""
     budget: Annotated[DisallowNone[float | None], default_is("none")] = None
-    """Act at the setting that switches in at most this share of the steps, by the policy's
-    calibration."""
+    """Act at the setting that switches in at most this share of the steps. A policy without a
+    calibration is calibrated first."""
     hysteresis: Threshold = None
     limit: Rate = None
     burst: Burst = None
@@ -59,6 +59,7 @@ class Record(Command):
     """Steps per second."""
 
     def run(self) -> None:
+        from policy_inertia.calibration.curves import calibrated
         from policy_inertia.drawing import video
         from policy_inertia.interop.any_policy import load_any
 
@@ -68,7 +69,7 @@ class Record(Command):
         policy = self.source.load()
         env, kwargs = self.source.environment(policy)
         if self.budget is not None:
-            policy = policy.with_budget(self.budget)
+            policy = calibrated(policy, env, kwargs).with_budget(self.budget)
         if self.hysteresis is not None:
             policy = policy.with_hysteresis(self.hysteresis)
         if held_to is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import ArrayLike
 
 from policy_inertia.actions import kinds
 from policy_inertia.actions.discrete import Discrete
@@ -147,6 +148,20 @@ class Spaces:
     def dtype(self) -> Any:
         """The type of encoded observations."""
         return np.uint8 if self.pixels else np.float32
+
+    def read_batch(self, obs: ArrayLike, name: str) -> np.ndarray:
+        """Return a batch of the env's observations as an array.
+
+        Raises:
+            InputError: The shape is another one; `name` is what the sentence calls the policy.
+        """
+        batch = np.asarray(obs)
+        if batch.shape[1:] != self.obs_shape or batch.ndim == len(self.obs_shape):
+            raise InputError(
+                f"the observations have shape {batch.shape}: {name} expects a batch of "
+                f"{self.obs_shape}"
+            )
+        return batch
 
     def encode(self, obs: Array) -> np.ndarray:
         """Turn a batch of observations into vectors (B, obs_dim), images with channels first.

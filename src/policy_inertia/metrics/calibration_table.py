@@ -16,8 +16,8 @@ from policy_inertia.metrics.measures import (
     RETURN,
     Figures,
     refuse_incomplete,
-    select_measures,
 )
+from policy_inertia.metrics.setting_rows import loosest_within, table_text
 from policy_inertia.schema import read_as
 
 
@@ -84,11 +84,7 @@ class Calibration:
             InputError: The budget is not a ratio, or no setting keeps it.
         """
         check_budget(max_oscillation)
-        loosest = None
-        for row in reversed(self.rows):
-            if not row.smallest_budget <= max_oscillation:
-                break
-            loosest = row
+        loosest = loosest_within(self.rows, lambda row: row.smallest_budget, max_oscillation)
         if loosest is None:
             high, low = self.rows[0].oscillation_ratio, _rounded_up(self.rows[-1].smallest_budget)
             raise InputError(
@@ -112,17 +108,7 @@ class Calibration:
         return read_as(Calibration, values)
 
     def __str__(self) -> str:
-        measures = select_measures([row.figures for row in self.rows], "headline")
-        widths = [max(len(measure.label), 8) for measure in measures]
-        head = [f"{m.label:>{width}}" for m, width in zip(measures, widths, strict=True)]
-        lines = ["  ".join([f"{self.setting_name:>10}", *head])]
-        for row in self.rows:
-            cells = [
-                f"{measure.show(row.figures.get(measure.name)):>{width}}"
-                for measure, width in zip(measures, widths, strict=True)
-            ]
-            lines.append("  ".join([f"{row.setting:10.4g}", *cells]))
-        return "\n".join(lines)
+        return table_text(self.setting_name, self.rows)
 
 
 def _rounded_up(ratio: float) -> str:

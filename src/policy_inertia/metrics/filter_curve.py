@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from policy_inertia.errors import InputError
-from policy_inertia.metrics.measures import Figures, select_measures
+from policy_inertia.metrics.measures import Figures
+from policy_inertia.metrics.setting_rows import loosest_within, table_text
 from policy_inertia.schema import read_as
 
 
@@ -61,11 +62,7 @@ class FilterCurve:
             InputError: The budget is no share of the range, or no setting keeps it.
         """
         check_fluctuation(max_fluctuation)
-        loosest = None
-        for row in reversed(self.rows):
-            if not row.fluctuation_bound <= max_fluctuation:
-                break
-            loosest = row
+        loosest = loosest_within(self.rows, lambda row: row.fluctuation_bound, max_fluctuation)
         if loosest is None:
             high, low = self.rows[0].fluctuation_bound, self.rows[-1].fluctuation_bound
             raise InputError(
@@ -89,17 +86,7 @@ class FilterCurve:
         return read_as(FilterCurve, values)
 
     def __str__(self) -> str:
-        measures = select_measures([row.figures for row in self.rows], "headline")
-        widths = [max(len(measure.label), 8) for measure in measures]
-        head = [f"{m.label:>{width}}" for m, width in zip(measures, widths, strict=True)]
-        lines = ["  ".join([f"{self.setting_name:>10}", *head])]
-        for row in self.rows:
-            cells = [
-                f"{measure.show(row.figures.get(measure.name)):>{width}}"
-                for measure, width in zip(measures, widths, strict=True)
-            ]
-            lines.append("  ".join([f"{row.setting:10.4g}", *cells]))
-        return "\n".join(lines)
+        return table_text(self.setting_name, self.rows)
 
 
 def check_fluctuation(budget: float) -> None:

@@ -133,13 +133,7 @@ class ContinuousCore:
 
     def output(self, obs: ArrayLike) -> np.ndarray:
         """The policy's own actions, checked and scaled to [-1, 1]: `(n, d)`."""
-        obs = np.asarray(obs)
-        expected = self.spaces.obs_shape
-        if obs.shape[1:] != expected or obs.ndim == len(expected):
-            raise InputError(
-                f"the observations have shape {obs.shape}: {self.name} expects a batch of "
-                f"{expected}"
-            )
+        obs = self.spaces.read_batch(obs, self.name)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
             values = np.asarray(self._function(obs))
         return self.actions.read(values, len(obs), self.name)

@@ -162,13 +162,7 @@ class Core:
 
     def output(self, obs: ArrayLike) -> np.ndarray:
         """The checked output of the core itself: actions counted from 0, or (B, A) float32."""
-        obs = np.asarray(obs)
-        expected = self.spaces.obs_shape
-        if obs.shape[1:] != expected or obs.ndim == len(expected):
-            raise InputError(
-                f"the observations have shape {obs.shape}: {self.name} expects a batch of "
-                f"{expected}"
-            )
+        obs = self.spaces.read_batch(obs, self.name)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
             output = self._function(obs)
         return check_output(output, self.kind, len(obs), self.spaces, self.name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from policy_inertia.errors import InputError, nearest
+
 FOLDER = Path(__file__).parents[1] / "trained"
 
 
@@ -14,7 +16,17 @@ def trained_policies() -> dict[str, Path]:
 
 
 def find_trained(path: Path) -> Path:
-    """The file of the policy with this name; the path itself if it exists or is no such name."""
-    if os.path.exists(path):  # unlike `Path.exists`, it never raises
+    """The file of the policy with this name; the path itself if it exists or is no name.
+
+    Raises:
+        InputError: It could be a name, and no policy has it.
+    """
+    if os.path.exists(path) or path.suffix or path.parent != Path():  # this `exists` never raises
         return path
-    return trained_policies().get(str(path), path)
+    known = trained_policies()
+    if str(path) not in known:
+        raise InputError(
+            f"there is no file {path}, and no policy of that name comes with the package"
+            f"{nearest(str(path), known)}"
+        )
+    return known[str(path)]

@@ -83,3 +83,17 @@ def test_the_figures_in_the_table_are_those_of_the_runs() -> None:
                 assert figures.get("return", np.nan) == pytest.approx(expected, 1e-5, nan_ok=True)
                 compared += 1
     assert compared > 100
+
+
+def test_what_the_page_says_of_no_limit_is_the_mean_of_the_runs() -> None:
+    task = RESULTS / "TwoWay-v0,scenario=simple"
+    means = {}
+    for method, price in (("limit-dqn", None), ("dial-dqn", 0.0)):
+        files = [read_record(file) for file in task.rglob("*.json")]
+        own = [f for f in files if f.config["method"] == method]
+        own = [f for f in own if f.config["config"].get("price") == price]
+        assert len(own) == 5
+        means[method] = np.mean([f.result.greedy["return"] for f in own if f.result.greedy])
+    page = " ".join((ROOT / "docs" / "limits.md").read_text().split())
+    limit, plain = means["limit-dqn"], means["dial-dqn"]
+    assert f"it returns {limit:.1f}, and the same learner that knows no limits {plain:.1f}" in page
