@@ -15,7 +15,7 @@ from policy_inertia.study.run.scheduler import run_study
 from policy_inertia.study.run.workers import Workers
 from tests.support.recipes import ROOT, blocks
 
-OURS = {"frontier", "limit", "paper"}
+OURS = {"filters", "frontier", "limit", "paper"}
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from policy_inertia.calibration.measurements import Episodes, opened
@@ -12,8 +14,12 @@ from policy_inertia.errors import InputError
 from policy_inertia.metrics.estimates import upper_bound
 from policy_inertia.metrics.filter_curve import FilterCurve, FilterRow
 from policy_inertia.metrics.measures import FLUCTUATION, MEASURES
+from policy_inertia.metrics.setting_rows import loosest_within
 from policy_inertia.policies.action_filters import rule_table
 from policy_inertia.policies.continuous import ContinuousCore
+
+HALVINGS = 4  # of the step between two settings, for each budget
+CLOSE = 0.95  # share of a budget that is close enough to it
 
 
 def calibrate_filter(
@@ -67,6 +73,43 @@ def calibrate_filter(
                 progress(done, len(values))
         curve = FilterCurve(rule_table.to_dict(rule), name, envs.name, episodes, seed, tuple(rows))
     return core.calibrated(curve)
+
+
+def refine_filter(
+    core: ContinuousCore,
+    env: EnvLike | Envs,
+    budget: float,
+    env_kwargs: dict[str, Any] | None = None,
+) -> ContinuousCore:
+    """Add settings to a filter's curve, between the one that keeps a budget and the next looser.
+
+    Args:
+        core: A policy with a calibrated filter.
+        env: Where it was calibrated.
+        budget: The budget, an action fluctuation.
+        env_kwargs: Arguments of the env.
+
+    Returns:
+        The policy with a longer curve; the same if no setting keeps the budget, or all do.
+    """
+    curve = core.curve
+    assert curve is not None, "only a calibrated filter can be refined"
+    rows = list(curve.rows)
+    with opened(env, curve.episodes, env_kwargs) as envs:
+        episodes = Episodes(envs, curve.episodes, curve.seed)
+        for _ in range(HALVINGS):
+            smooth = loosest_within(rows, lambda row: row.fluctuation_bound, budget)
+            if smooth is None or smooth is rows[0] or smooth.fluctuation_bound > CLOSE * budget:
+                break
+            place = rows.index(smooth)
+            middle = _middle(smooth.setting, rows[place - 1].setting)
+            rows.insert(place, _row(core.with_setting(middle), middle, episodes))
+    return core.calibrated(replace(curve, rows=tuple(rows)))
+
+
+def _middle(a: float, b: float) -> float:
+    """The geometric mean, or half of the larger one if the other is 0."""
+    return math.sqrt(a * b) or (a + b) / 2
 
 
 def _row(core: ContinuousCore, setting: float, episodes: Episodes) -> FilterRow:

@@ -15,7 +15,7 @@ from policy_inertia.cli.view import out, say
 from policy_inertia.errors import visible
 
 if TYPE_CHECKING:
-    from policy_inertia.study.plan import Run
+    from policy_inertia.study.plan import Tracked
 
 ENDED = ("done", "failed")
 SECONDS_BETWEEN_LINES = 60.0
@@ -31,7 +31,7 @@ other settings are called."""
 
 def _latest(figures: dict[str, Any]) -> str:
     """The newest evaluation in a few words; empty before the first one."""
-    from policy_inertia.metrics.measures import OSCILLATION, RETURN
+    from policy_inertia.metrics.measures import FLUCTUATION, OSCILLATION, RETURN
 
     if "eval/return" not in figures:
         return ""
@@ -47,7 +47,8 @@ def _latest(figures: dict[str, Any]) -> str:
                 for place, key in places.items()
             ]
             return f"{', '.join(m.label for m in measures)}: {'; '.join(texts)}"
-    return "  ".join(f"{m.label} {m.show(figures[f'eval/{m.name}'])}" for m in measures)
+    known = [m for m in (*measures, FLUCTUATION) if figures.get(f"eval/{m.name}") is not None]
+    return "  ".join(f"{m.label} {m.show(figures[f'eval/{m.name}'])}" for m in known)
 
 
 class _PlainColumn(TextColumn):
@@ -111,7 +112,7 @@ def training_progress(steps: int, quiet: bool) -> Iterator[Callable[..., None]]:
 
 
 @contextlib.contextmanager
-def study_progress(quiet: bool) -> Iterator[Callable[[Sequence[Run]], None]]:
+def study_progress(quiet: bool) -> Iterator[Callable[[Sequence[Tracked]], None]]:
     """Show a bar for the study and one for each run under way; with `quiet`, plain lines.
 
     Yields:
@@ -124,10 +125,10 @@ def study_progress(quiet: bool) -> Iterator[Callable[[Sequence[Run]], None]]:
         yield _StudyBars(bars).update
 
 
-def _show_plan(runs: Sequence[Run]) -> None:
+def _show_plan(runs: Sequence[Tracked]) -> None:
     """Say how much is to be done, before anything is known about the time."""
     todo = [r for r in runs if r.state != "done"]
-    steps = sum(r.config.steps - r.step for r in todo)
+    steps = sum(r.steps - r.step for r in todo)
     say(
         f"{len(todo)} of {len(runs)} runs to do, {steps:,} steps in all; the first evaluations "
         "show how long it takes"
@@ -142,7 +143,7 @@ class _StudyLines:
         self.clock, self.due = clock, 0.0
         self.start: tuple[float, int] | None = None  # the time and the steps then
 
-    def update(self, runs: Sequence[Run]) -> None:
+    def update(self, runs: Sequence[Tracked]) -> None:
         if self.start is None:
             self.start = self.clock(), _steps_done(runs)
             _show_plan(runs)
@@ -156,11 +157,11 @@ class _StudyLines:
             say(f"{ended}/{len(runs)}  {r.label}  {text}")
         self._show_time_left(runs)
 
-    def _show_time_left(self, runs: Sequence[Run]) -> None:
+    def _show_time_left(self, runs: Sequence[Tracked]) -> None:
         """Print the share that is done and the time left: at the first sign of it, and then on."""
         assert self.start is not None
         began, before = self.start
-        now, done, steps = self.clock(), _steps_done(runs), sum(r.config.steps for r in runs)
+        now, done, steps = self.clock(), _steps_done(runs), sum(r.steps for r in runs)
         if before < done < steps and now >= self.due:
             left = (now - began) * (steps - done) / (done - before)
             share, running = done / steps, sum(r.state == "running" for r in runs)
@@ -168,8 +169,8 @@ class _StudyLines:
             self.due = now + SECONDS_BETWEEN_LINES
 
 
-def _steps_done(runs: Sequence[Run]) -> int:
-    return sum(r.config.steps if r.state in ENDED else r.step for r in runs)
+def _steps_done(runs: Sequence[Tracked]) -> int:
+    return sum(r.steps if r.state in ENDED else r.step for r in runs)
 
 
 def _span(seconds: float) -> str:
@@ -189,27 +190,27 @@ class _StudyBars:
         self.running: dict[Path, TaskID] = {}
         self.begun = False
 
-    def update(self, runs: Sequence[Run]) -> None:
+    def update(self, runs: Sequence[Tracked]) -> None:
         if not self.begun:
             self.begun = True
             _show_plan(runs)
         done, failed = (sum(r.state == state for r in runs) for state in ENDED)
         self.bars.update(
             self.study,
-            total=sum(r.config.steps for r in runs),
+            total=sum(r.steps for r in runs),
             completed=_steps_done(runs),
             status=f"{done} of {len(runs)} runs" + (f", {failed} failed" if failed else ""),
         )
         for r in runs:
             self._update_run(r)
 
-    def _update_run(self, r: Run) -> None:
+    def _update_run(self, r: Tracked) -> None:
         if r.state != "running":
             if r.path in self.running:
                 self.bars.remove_task(self.running.pop(r.path))
             return
         if r.path not in self.running:
-            task = self.bars.add_task(r.label, total=r.config.steps, status="starting")
+            task = self.bars.add_task(r.label, total=r.steps, status="starting")
             self.running[r.path] = task
         if r.step:
             task = self.running[r.path]

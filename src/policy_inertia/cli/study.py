@@ -11,12 +11,15 @@ from rich.table import Table
 from tyro.conf import DisallowNone, Positional, arg
 
 from policy_inertia.cli.command import Command, command_line
+from policy_inertia.cli.core_study_view import show_cores, show_missing
 from policy_inertia.cli.flags import WorkerOptions, default_is
 from policy_inertia.cli.progress import counting, study_progress
 from policy_inertia.cli.study_view import show_results
 from policy_inertia.cli.view import out, say
+from policy_inertia.errors import InputError
 
 if TYPE_CHECKING:
+    from policy_inertia.study.core_plan import CoreStudy
     from policy_inertia.study.plan import Study as Plan
     from policy_inertia.study.run_records import Records
 
@@ -39,7 +42,7 @@ class Study(Command):
     """A study of the library, such as paper (all experiments of the paper), or a TOML file."""
     workers: Annotated[WorkerOptions, arg(name="")]
     only: Annotated[tuple[str, ...], default_is("all")] = ()
-    """Names of the experiments to run."""
+    """Names of the experiments or cells to run."""
     out: Annotated[DisallowNone[Path | None], default_is("runs/STUDY")] = None
     """Folder for the runs and the report."""
     scale: float = 1.0
@@ -66,13 +69,22 @@ class Study(Command):
         return super().parse(args)
 
     def run(self) -> None:
+        from policy_inertia.study.core_plan import CoreStudy
         from policy_inertia.study.declared import find_study
-        from policy_inertia.study.run.scheduler import run_study
-        from policy_inertia.study.run_records import Records
 
         plan = find_study(self.study).only(self.only).scaled(self.scale)
         if self.seeds is not None:
             plan = plan.with_seeds(self.seeds)
+        if isinstance(plan, CoreStudy):
+            self._run_cores(plan)
+        else:
+            self._run_methods(plan)
+
+    def _run_methods(self, plan: Plan) -> None:
+        """Run a study whose policies this package trains."""
+        from policy_inertia.study.run.scheduler import run_study
+        from policy_inertia.study.run_records import Records
+
         folder = self.out or Path("runs") / plan.name
         records = Records(self.records or Path("results") / plan.name, self.records is not None)
         if self.dry_run:
@@ -82,6 +94,22 @@ class Study(Command):
         with study_progress(self.workers.quiet) as watch:
             results = run_study(plan, folder, pool, watch, command_line(), records)
         show_results(results, with_report=not self.no_report)
+
+    def _run_cores(self, plan: CoreStudy) -> None:
+        """Run a study whose policies another library trains."""
+        from policy_inertia.study.core_records import CoreRecords
+        from policy_inertia.study.run.core_scheduler import run_core_study
+
+        if self.ray:
+            raise InputError(f"'{plan.name}' does not run on Ray: leave --ray out")
+        folder = self.out or Path("runs") / plan.name
+        records = CoreRecords(self.records or Path("results") / plan.name, self.records is not None)
+        if self.dry_run:
+            show_missing(plan, folder, records)
+            return
+        with study_progress(self.workers.quiet) as watch:
+            runs = run_core_study(plan, folder, records, self.workers.jobs, watch)
+        show_cores(plan, runs, records, folder)
 
     def _pool(self) -> Any:
         from policy_inertia.study.run.ray import RayPool

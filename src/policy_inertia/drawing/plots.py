@@ -67,7 +67,7 @@ class Point:
 class Panel:
     """One pair of axes. The name of a line stands at its end, the name of a point beside it.
 
-    Over `time`, x counts steps, which are shown in thousands.
+    Over `time`, x counts steps, which are shown in thousands. `y_limits` are the ends of the axis.
     """
 
     x_label: str
@@ -76,6 +76,7 @@ class Panel:
     points: Sequence[Point] = field(default=())
     label_ends: bool = True
     time: bool = False
+    y_limits: tuple[float, float] | None = None
 
 
 def save(panels: Sequence[Panel], title: str, *paths: Path, legend: bool = False) -> None:
@@ -216,6 +217,8 @@ def _draw(axis: Any, panel: Panel) -> None:
     for point in panel.points:
         if point.marker:
             _draw_point(axis, point)
+    if panel.y_limits is not None:
+        axis.set_ylim(panel.y_limits)
     if panel.label_ends:
         _label_ends(axis, ends)
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.run_settings import RunConfig, merge, settings
@@ -240,6 +240,26 @@ class Study:
         return list(runs.values())
 
 
+class Tracked(Protocol):
+    """What the scheduler and the progress bars know of a run."""
+
+    path: Path
+    step: int
+    figures: dict[str, Any]  # of the last evaluation
+    tries: int
+    seconds: float  # over all tries
+    error: str | None
+    traceback: str
+    state: str  # waiting, then running, done or failed
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def steps(self) -> int:
+        """Env steps in all."""
+
+
 @dataclass
 class Run:
     """One run of a study and its progress."""
@@ -259,6 +279,10 @@ class Run:
     error: str | None = None
     traceback: str = ""
     state: str = "waiting"  # then running, done or failed
+
+    @property
+    def steps(self) -> int:
+        return self.config.steps
 
 
 def first_seeds(n: int) -> tuple[int, ...]:

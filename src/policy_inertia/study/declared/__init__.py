@@ -1,7 +1,8 @@
 """The studies that come with the library. A study is one file of this folder with a `STUDY`.
 
-To add a study, add a file that defines `STUDY`, a `Study`. Its name is the study's name. A study of
-your own can also be a TOML file anywhere; docs/studies.md describes both.
+To add a study, add a file that defines `STUDY`: a `Study`, or a `CoreStudy` if another library
+trains the policies. Its name is the study's name. A study of your own can also be a TOML file
+anywhere; docs/studies.md describes both.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 from policy_inertia.errors import InputError, nearest
+from policy_inertia.study.core_plan import CoreStudy
 from policy_inertia.study.plan import Study
 from policy_inertia.study.toml import load_study
 
 
-def studies() -> dict[str, Study]:
+def studies() -> dict[str, Study | CoreStudy]:
     """Return the studies of this folder by name, in the order of their files."""
     modules = [import_module(f"{__name__}.{m.name}") for m in iter_modules(__path__)]
     return {m.STUDY.name: m.STUDY for m in modules if hasattr(m, "STUDY")}
 
 
-def find_study(name: str) -> Study:
+def find_study(name: str) -> Study | CoreStudy:
     """Return a study by its name, or read it from a TOML file."""
     known = studies()
     if name in known:

@@ -20,7 +20,7 @@ from policy_inertia.study.analysis.at_budget import (
 )
 from policy_inertia.study.analysis.paired import PairedDifference, paired_differences
 from policy_inertia.study.analysis.plug_in_records import PolicyEstimates
-from policy_inertia.study.analysis.statistics import Estimate
+from policy_inertia.study.report.markdown_cells import head, interval, plus_minus, row, signed
 
 RETURN_AND_CRASHES = {RETURN.name: ".1f", CRASHES.name: ".2f"}
 DISCOUNTED = {DISCOUNTED_RETURN: ".1f"}
@@ -57,11 +57,11 @@ def budget_tables(
     lines = []
     for task in dict.fromkeys(m.task for m in shown):
         lines += [f"**{task}**, {actions} actions", ""]
-        lines += _head("", *(f"ξ ≤ {b:g}" for b in budgets))
+        lines += head("", *(f"ξ ≤ {b:g}" for b in budgets))
         here = [m for m in shown if m.task == task]
         for name in dict.fromkeys(m.name for m in here):
             cells = {m.budget: _budget_cell(m, formats) for m in here if m.name == name}
-            lines.append(_row(name, *(cells.get(b, "") for b in budgets)))
+            lines.append(row(name, *(cells.get(b, "") for b in budgets)))
         lines.append("")
     return "\n".join(lines)
 
@@ -69,7 +69,7 @@ def budget_tables(
 def _budget_cell(m: AtBudget, formats: dict[str, str]) -> str:
     if not m.records:
         return "–"
-    parts = [_plus_minus(m.estimate(figure), style) for figure, style in formats.items()]
+    parts = [plus_minus(m.estimate(figure), style) for figure, style in formats.items()]
     few = f" ({len(m.records)} of {m.seeds})" if len(m.records) < m.seeds else ""
     return " / ".join(p for p in parts if p) + few
 
@@ -92,34 +92,34 @@ def paired_tables(cells: Sequence[PairedDifference], title: str, style: str) -> 
     for task in dict.fromkeys(c.task for c in cells):
         here = {(c.rival, c.budget): c for c in cells if c.task == task}
         lines += [f"**{task}**, greedy actions, paired by seed", ""]
-        lines += _head(title, *(f"ξ ≤ {b:g}" for b in budgets))
+        lines += head(title, *(f"ξ ≤ {b:g}" for b in budgets))
         for rival in dict.fromkeys(name for name, _ in here):
             shown = (here.get((rival, b)) for b in budgets)
-            texts = ("" if c is None else _interval(c.estimate, style, c.resolved) for c in shown)
-            lines.append(_row(rival, *texts))
+            texts = ("" if c is None else interval(c.estimate, style, c.resolved) for c in shown)
+            lines.append(row(rival, *texts))
         lines.append("")
     return "\n".join(lines)
 
 
 def rival_table(comparisons: Sequence[RivalComparison]) -> str:
     """Return a line for every dial and budget: the dial minus its best rivals."""
-    lines = _head(
+    lines = head(
         *("", "", "budget", "best rival", "return", "crash rate", "safest rival", "crash rate"),
         *("rival with best discounted return", "discounted return"),
     )
     for c in comparisons:
         lines.append(
-            _row(
+            row(
                 c.ours.task,
                 c.ours.name,
                 f"{c.ours.budget:g}",
                 c.best.name,
-                _signed(c.return_, ".2f"),
-                _signed(c.crash_rate, ".3f"),
+                signed(c.return_, ".2f"),
+                signed(c.crash_rate, ".3f"),
                 c.safest.name if c.safest else "",
-                _signed(c.safest_crash_rate, ".3f"),
+                signed(c.safest_crash_rate, ".3f"),
                 c.most_valuable.name if c.most_valuable else "",
-                _signed(c.discounted_return, ".1f"),
+                signed(c.discounted_return, ".1f"),
             )
         )
     return "\n".join(lines)
@@ -127,67 +127,39 @@ def rival_table(comparisons: Sequence[RivalComparison]) -> str:
 
 def core_table(comparisons: Sequence[CoreComparison]) -> str:
     """Return a line for every dial and budget: the dial minus hysteresis on its own core."""
-    lines = _head("", "", "budget", "return", "crash rate")
+    lines = head("", "", "budget", "return", "crash rate")
     for c in comparisons:
-        changes = _signed(c.return_, ".2f"), _signed(c.crash_rate, ".3f")
-        lines.append(_row(c.ours.task, c.ours.name, f"{c.ours.budget:g}", *changes))
+        changes = signed(c.return_, ".2f"), signed(c.crash_rate, ".3f")
+        lines.append(row(c.ours.task, c.ours.name, f"{c.ours.budget:g}", *changes))
     return "\n".join(lines)
 
 
 def plug_in_table(rows: Sequence[PolicyEstimates]) -> str:
     """Return a line for each policy: its figures, and their change from its own core."""
-    lines = _head(
+    lines = head(
         *("", OSCILLATION.label, RETURN.label, CRASHES.label),
         *("oscillation / core's", "change of return", "change of crash rate"),
     )
     figures = {OSCILLATION.name: ".3f", RETURN.name: ".2f", CRASHES.name: ".3f"}
     changes = {OSCILLATION.name: ".2f", RETURN.name: "+.1%", CRASHES.name: "+.4f"}
-    for row in rows:
-        cells = [_plus_minus(row.figures[name], style) for name, style in figures.items()]
+    for policy in rows:
+        cells = [plus_minus(policy.figures[name], style) for name, style in figures.items()]
         cells += [
-            "" if row.changes is None else _plus_minus(row.changes[name], style)
+            "" if policy.changes is None else plus_minus(policy.changes[name], style)
             for name, style in changes.items()
         ]
-        lines.append(_row(row.policy, *cells))
+        lines.append(row(policy.policy, *cells))
     return "\n".join(lines)
 
 
 def plug_in_by_seed(records: Sequence[dict[str, Any]]) -> str:
     """Return oscillation / return / crash rate of every policy, a line for each seed."""
     policies = list(records[0]["policies"])
-    lines = _head("seed", *policies)
+    lines = head("seed", *policies)
     for r in records:
         cells = [
             "{oscillation_ratio:.3f} / {return:.2f} / {crash_rate:.3f}".format(**r["policies"][p])
             for p in policies
         ]
-        lines.append(_row(str(r["seed"]), *cells))
+        lines.append(row(str(r["seed"]), *cells))
     return "\n".join(lines)
-
-
-def _head(*columns: str) -> list[str]:
-    return [_row(*columns), "|---" * len(columns) + "|"]
-
-
-def _row(*cells: str) -> str:
-    return "|" + "|".join(f" {c} " if c else " " for c in cells) + "|"
-
-
-def _plus_minus(e: Estimate | None, style: str) -> str:
-    """Format a mean with half the width of its interval."""
-    if e is None:
-        return ""
-    half = "" if e.high is None else f" ± {e.high - e.value:{style.removeprefix('+')}}"
-    return f"{e.value:{style}}{half}"
-
-
-def _signed(e: Estimate | None, style: str) -> str:
-    """Format a difference with its interval; bold if the interval leaves 0 out."""
-    return "" if e is None else _interval(e, style, e.excludes(0))
-
-
-def _interval(e: Estimate, style: str, bold: bool) -> str:
-    if e.low is None or e.high is None:
-        return f"{e.value:+{style}}"
-    text = f"{e.value:+{style}} [{e.low:+{style}}, {e.high:+{style}}]"
-    return f"**{text}**" if bold else text

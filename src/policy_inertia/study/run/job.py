@@ -57,12 +57,17 @@ def job_of(run: Run) -> Job:
     return {"path": str(run.path), "config": config, "files": files, **levels}
 
 
-def attempt(job: Job) -> Outcome:
-    """Carry out a run, or resume it; return an error instead of raising it."""
+def attempt(job: Job, execute: Callable[[Job], None] | None = None) -> Outcome:
+    """Carry out a run, or resume it; return an error instead of raising it.
+
+    Args:
+        job: What `execute` reads.
+        execute: Carries out a job; by default a run that `job_of` describes.
+    """
     started = time.perf_counter()
     error, trace = None, ""
     try:
-        _execute(job)
+        (execute or _execute)(job)
     except Exception as exception:
         lines = str(exception).strip().splitlines() or [type(exception).__name__]
         expected = isinstance(exception, InputError)
@@ -171,12 +176,15 @@ def _evaluate_at(level: float, choose: Choose, config: RunConfig) -> dict[str, A
     return {**figures, **about}
 
 
-def serve() -> None:
+def serve(execute: Callable[[Job], None] | None = None) -> None:
     """Be a worker: read a job from each line of stdin, write its outcome to stdout.
 
     An env may print too, so outcomes go to a copy of stdout and prints go to stderr. When the
     study that started this process ends, stdin closes, and the worker ends as well: it saves a run
     that is under way. Ctrl-C in a terminal goes to all processes, and here the study answers it.
+
+    Args:
+        execute: See `attempt`.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     outcomes = os.fdopen(os.dup(1), "w")
@@ -192,7 +200,7 @@ def serve() -> None:
     threading.Thread(target=listen, daemon=True).start()
     try:
         while True:
-            outcomes.write(json.dumps(asdict(attempt(jobs.get()))) + "\n")
+            outcomes.write(json.dumps(asdict(attempt(jobs.get(), execute))) + "\n")
             outcomes.flush()
     except Stopped as stop:
         sys.exit(str(stop))

@@ -19,7 +19,7 @@ from policy_inertia.errors import InputError, Stopped
 from policy_inertia.origin import trusted
 from policy_inertia.policies.policy_file import choice_spec
 from policy_inertia.study.folder import StudyFolder, collect, finished, read_extra
-from policy_inertia.study.plan import EXTRAS, Run, Study
+from policy_inertia.study.plan import EXTRAS, Run, Study, Tracked
 from policy_inertia.study.results import Results
 from policy_inertia.study.run.job import Outcome
 from policy_inertia.study.run.workers import Workers
@@ -28,7 +28,7 @@ from policy_inertia.training.interruption import Interruption
 from policy_inertia.training.loggers import read_metrics
 from policy_inertia.training.run_folder import read_description, refuse_other
 
-Watch = Callable[[Sequence[Run]], None]
+Watch = Callable[[Sequence[Any]], None]
 TRIES = 2  # a run that fails is tried once more
 WAIT = 0.2  # seconds to wait for an outcome
 REFRESH = 0.5  # seconds between two looks at the runs' logs
@@ -40,10 +40,10 @@ class Pool(Protocol):
     def free(self) -> int:
         """Return how many more runs the pool can take now."""
 
-    def submit(self, run: Run) -> None:
+    def submit(self, run: Any) -> None:
         """Start a run."""
 
-    def outcomes(self, seconds: float) -> list[tuple[Run, Outcome]]:
+    def outcomes(self, seconds: float) -> list[tuple[Any, Outcome]]:
         """Return the runs that ended; wait at most `seconds` for the first one."""
 
     def close(self) -> None:
@@ -123,7 +123,8 @@ def run_study(
             with interruption.at_once():
                 for r in runs:
                     _prepare(r, records)
-                carry_out(runs, pool, watch or (lambda runs: None), records)
+                ended = _nothing if records is None else records.write
+                carry_out(runs, pool, watch or _nothing, ended)
             folder.write_failures(runs)
             return _vouched_for(collect(path), study)
         except Stopped as stop:
@@ -197,9 +198,16 @@ def _refuse_bad_envs(runs: Sequence[Run]) -> None:
 
 
 def carry_out(
-    runs: Sequence[Run], pool: Pool, watch: Watch, records: Records | None = None
+    runs: Sequence[Tracked], pool: Pool, watch: Watch, ended: Callable[[Any], None]
 ) -> None:
-    """Give the waiting runs to the pool in order; failed ones go to the end of the queue."""
+    """Give the waiting runs to the pool in order; failed ones go to the end of the queue.
+
+    Args:
+        runs: All runs of a study.
+        pool: Where they are carried out.
+        watch: Called with all runs while they go on.
+        ended: Called with each run that is done.
+    """
     waiting = deque(r for r in runs if r.state == "waiting")
     active = 0
     refreshed = 0.0
@@ -215,8 +223,8 @@ def carry_out(
             _end(r, outcome)
             if r.state == "waiting":
                 waiting.append(r)
-            elif r.state == "done" and records is not None:
-                records.write(r)
+            elif r.state == "done":
+                ended(r)
         if time.monotonic() - refreshed > REFRESH:
             for r in runs:
                 if r.state == "running":
@@ -225,7 +233,11 @@ def carry_out(
         watch(runs)
 
 
-def _end(r: Run, outcome: Outcome) -> None:
+def _nothing(what: Any) -> None:
+    pass
+
+
+def _end(r: Tracked, outcome: Outcome) -> None:
     """Note how an attempt ended; after a first failure the run waits for its second try."""
     r.seconds += outcome.seconds
     r.error, r.traceback = outcome.error, outcome.traceback
@@ -235,7 +247,7 @@ def _end(r: Run, outcome: Outcome) -> None:
         r.state = "waiting" if r.tries < TRIES else "failed"
 
 
-def _refresh(r: Run) -> None:
+def _refresh(r: Tracked) -> None:
     """Read a run's progress from its log, wherever the run is carried out."""
     try:
         records = read_metrics(r.path)

@@ -11,11 +11,12 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from queue import Empty, Queue
+from typing import Any
 
 from policy_inertia.errors import InputError
 from policy_inertia.machine import ONE_THREAD
-from policy_inertia.study.plan import Run
 from policy_inertia.study.run import job
 from policy_inertia.study.run.job import Job, Outcome, job_of
 
@@ -24,26 +25,38 @@ GRACE = 60.0
 
 
 class Workers:
-    """A pool with one process for each core and one thread in each process."""
+    """A pool with one process for each core and one thread in each process.
 
-    def __init__(self, jobs: int | None = None) -> None:
+    Args:
+        jobs: Number of processes; by default one for each core.
+        describe: Returns a run as the JSON that a process reads.
+        module: The module that a process runs; it calls `job.serve`.
+    """
+
+    def __init__(
+        self,
+        jobs: int | None = None,
+        describe: Callable[[Any], Job] = job_of,
+        module: str = job.__name__,
+    ) -> None:
         if jobs is not None and jobs < 1:
             raise InputError(f"jobs is {jobs}: run at least one at a time, or leave it out")
         self.jobs = jobs or len(os.sched_getaffinity(0))
+        self._describe, self._module = describe, module
         self.idle: list[Worker] = []
-        self.busy: dict[Worker, Run] = {}
+        self.busy: dict[Worker, Any] = {}
         self._outcomes: Queue[tuple[Worker, Outcome]] = Queue()
 
     def free(self) -> int:
         return self.jobs - len(self.busy)
 
-    def submit(self, run: Run) -> None:
-        worker = self.idle.pop() if self.idle else Worker(self._outcomes)
+    def submit(self, run: Any) -> None:
+        worker = self.idle.pop() if self.idle else Worker(self._outcomes, self._module)
         self.busy[worker] = run
-        worker.send(job_of(run))
+        worker.send(self._describe(run))
 
-    def outcomes(self, seconds: float) -> list[tuple[Run, Outcome]]:
-        ended: list[tuple[Run, Outcome]] = []
+    def outcomes(self, seconds: float) -> list[tuple[Any, Outcome]]:
+        ended: list[tuple[Any, Outcome]] = []
         while True:
             try:
                 worker, outcome = self._outcomes.get(timeout=0 if ended else seconds)
@@ -75,10 +88,10 @@ class Workers:
 class Worker:
     """One process that runs job after job, and two threads that read its output."""
 
-    def __init__(self, outcomes: Queue[tuple[Worker, Outcome]]) -> None:
+    def __init__(self, outcomes: Queue[tuple[Worker, Outcome]], module: str) -> None:
         # The thread variables must be set before NumPy is imported, so they go in the env.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", job.__name__],
+            [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

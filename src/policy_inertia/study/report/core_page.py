@@ -1,0 +1,41 @@
+"""The page and the picture of a study around policies of another library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from policy_inertia.drawing.plots import Panel, save
+from policy_inertia.study.core_plan import CoreStudy
+from policy_inertia.study.core_records import CoreRecord
+from policy_inertia.study.report.filter_page import filter_page, filter_panels
+
+Records = Mapping[str, Sequence[CoreRecord]]
+"""Records by the title of their cell."""
+
+
+class View(NamedTuple):
+    """How the records of a measurement are shown."""
+
+    page: Callable[[Records], str]
+    panels: Callable[[Records], Sequence[Panel]]
+
+
+VIEWS = {"filters": View(filter_page, filter_panels)}
+"""By the name of the measurement, as in `run.core_job.MEASUREMENTS`."""
+
+
+def core_page(study: CoreStudy, records: Records) -> str:
+    """Return the Markdown tables of a study."""
+    return VIEWS[study.cells[0].measured].page(records)
+
+
+def write_picture(study: CoreStudy, records: Records, folder: Path) -> Path | None:
+    """Draw a study to `folder`, and return the file; None if there is nothing to draw."""
+    panels = VIEWS[study.cells[0].measured].panels(records)
+    if not panels:
+        return None
+    path = folder / f"{study.name}.png"
+    save(panels, "", path, legend=True)
+    return path
