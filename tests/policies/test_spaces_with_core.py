@@ -1,6 +1,8 @@
 """A frozen core's outputs behind encoded observations, and a core in a policy file."""
 
+import dataclasses
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +43,37 @@ def test_encoded_observations_end_in_log_probabilities_and_scores() -> None:
     assert spaces.without_core == core.spaces
 
 
-def test_encoding_for_networks_does_not_call_the_core() -> None:
+def test_networks_see_how_much_the_core_prefers_its_best_action() -> None:
+    spaces = SpacesWithCore.of_core(linear_core(), unit=0.5)
+    encoded = spaces.encode(OBS)
+    assert spaces.spec.obs_dim == encoded.shape[1] == 4 + 2 + 2 + 2
+    assert spaces.spec.core_outputs == 4, "what networks do not see"
+    for q, seen in zip(OBS @ W, encoded[:, 4:6], strict=True):
+        expected = [math.log(1 + (max(q) - q[i]) / 0.5) for i in range(2)]
+        np.testing.assert_allclose(seen, expected, rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(spaces.decode(encoded), OBS)
+    np.testing.assert_array_equal(spaces.encode_for_networks(OBS), encoded)
+
+
+def test_unit_of_preferences_is_the_median_gap_of_the_two_best_scores() -> None:
+    gaps = np.array([0.0, 1.0, 3.0, 8.0], np.float32)  # ties have no gap and do not count
+    obs = np.stack([gaps, *[np.zeros(4, np.float32)] * 3], axis=1)
+    first_number = np.array([[1, 0], [0, 0], [0, 0], [0, 0]], np.float32)
+    core = load_core(lambda obs: obs @ first_number, "CartPole-v1", output="q")
+    assert SpacesWithCore.of_core(core).measured(obs).unit == 3.0
+    assert SpacesWithCore.of_core(core).measured(obs[:1]).unit == 0.0
+
+
+def test_measured_numbers_survive_a_checkpoint_and_a_file() -> None:
+    spaces = SpacesWithCore.of_core(linear_core(), unit=0.5)
+    other = dataclasses.replace(spaces, unit=2.0)
+    assert other.with_arrays(spaces.to_arrays()) == spaces
+    arrays, stored = store_core(spaces)
+    about = described(stored, {"digest": core_identity(spaces.core).digest})
+    assert restore_core(spaces.core.spaces, arrays, about, spaces.core).unit == 0.5
+
+
+def test_encoding_for_networks_that_do_not_see_the_core_does_not_call_it() -> None:
     calls = []
 
     def counting(obs: np.ndarray) -> np.ndarray:
@@ -80,7 +112,7 @@ def test_identity_follows_the_actions_and_not_the_name() -> None:
 
 def test_stored_core_comes_back_from_a_file(sb3_model: SB3Model) -> None:
     core = load_core(sb3_model("PPO", "CartPole-v1")[1], "CartPole-v1", temperature=0.5)
-    arrays, stored = store_core(core)
+    arrays, stored = store_core(SpacesWithCore.of_core(core))
     about = described(json.loads(json.dumps(stored)))
     restored = restore_core(core.spaces, arrays, about, None).core
     assert (restored.name, restored.kind) == (core.name, "logits")
@@ -92,6 +124,7 @@ def test_stored_core_comes_back_from_a_file(sb3_model: SB3Model) -> None:
     [
         ({"kind": "system"}, "kind is 'system': it must be 'action' or 'logits' or"),
         ({"kind": "action"}, "the core's kind is 'action': expected 'logits' or 'q'"),
+        ({"unit": -1.0}, "the core's unit is -1.0: expected a number from 0 on"),
         ({"temperature": None}, "temperature is None: it must be a number"),
         ({"layers": [{"kind": "Popen"}]}, "layer 0 is of kind 'Popen'"),
         ({"layers": [{"kind": "Flatten"}]}, r"outputs of shape \[4\]: expected one for each of"),
@@ -103,14 +136,14 @@ def test_damaged_core_in_a_file_is_refused(
     broken: dict[str, Any], message: str, sb3_model: SB3Model
 ) -> None:
     core = load_core(sb3_model("DQN", "CartPole-v1")[1], "CartPole-v1")
-    arrays, stored = store_core(core)
+    arrays, stored = store_core(SpacesWithCore.of_core(core))
     with pytest.raises(InputError, match=message):
         restore_core(core.spaces, arrays, described({**stored, **broken}), None)
 
 
 def test_core_that_a_file_cannot_hold_must_be_given_again_and_be_the_same() -> None:
     core = linear_core()
-    arrays, stored = store_core(core)
+    arrays, stored = store_core(SpacesWithCore.of_core(core))
     config = {"digest": core_identity(core).digest}
     about = described(stored, config)
     with pytest.raises(InputError, match="which a file cannot hold: give it again"):

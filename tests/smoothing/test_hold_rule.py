@@ -70,7 +70,8 @@ def test_agent_that_acts_like_the_core_follows_the_policy_as_a_gate(
     assert (expected != agent).any()
 
 
-def test_controller_with_a_frozen_core_does_not_call_the_core() -> None:
+@pytest.mark.parametrize("normalise", [False, True])
+def test_core_is_called_only_if_the_controller_sees_what_it_prefers(normalise: bool) -> None:
     calls: list[int] = []
 
     def function(obs: np.ndarray) -> np.ndarray:
@@ -78,12 +79,13 @@ def test_controller_with_a_frozen_core_does_not_call_the_core() -> None:
         return np.zeros(len(obs), int)
 
     core = load_core(function, "CartPole-v1")
-    config = settings("smooth", "CartPole-v1", core=core_identity(core).__dict__)
+    changes: dict[str, Any] = {"core": core_identity(core).__dict__, "normalise": normalise}
+    config = settings("smooth", "CartPole-v1", **changes)
     policy = Session(config, "CartPole-v1", SpacesWithCore.of_core(core)).policy()
     rule = rule_of(policy)
     calls.clear()
     held, _ = rule.step(OBS, ACTION, state())
-    assert not calls
+    assert bool(calls) == normalise
     encoded = policy.spaces.encode(OBS)
     q = policy.acting(encoded, PREVIOUS).scores  # with the core's outputs
     rows = np.arange(len(OBS))

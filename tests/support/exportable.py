@@ -47,7 +47,9 @@ def lively(policy: Policy, env: str, sign: int = -1, inertia: float = -1.0) -> P
         sign: Of the outputs; by default as it balances CartPole's pole for a while.
         inertia: The mean pre-activation of mu; by default it leaves something to the core.
     """
-    obs = _observations(env)
+    spec, shape = policy.spaces.spec, (-1, *policy.spaces.obs_shape)
+    encoded = policy.spaces.encode_for_networks(_observations(env).reshape(shape))
+    obs = encoded[:, : spec.obs_dim - spec.core_outputs]  # what networks see
 
     def enliven(layers: list[Any]) -> list[Any]:
         layers = [{name: np.array(array) for name, array in layer.items()} for layer in layers]
@@ -83,7 +85,10 @@ def _frozen(method: str, env: str) -> Policy:
     """A controller around a core that others trained, whose values are followed by a softmax."""
     core = load_core(_policy("dqn", env), env, temperature=0.3)
     config = settings(method, CARTPOLE, core=core_identity(core).__dict__)
-    return lively(Session(config, env, SpacesWithCore.of_core(core)).policy(), env)
+    policy = lively(Session(config, env, SpacesWithCore.of_core(core)).policy(), env)
+    assert isinstance(policy.spaces, SpacesWithCore)
+    assert policy.spaces.unit, "the controller sees what the core prefers"
+    return policy
 
 
 def _scaled(policy: Policy, env: str) -> Policy:

@@ -56,7 +56,8 @@ def scaled_spaces(
     deviation = np.where(usual, 1.0, np.maximum(deviation, floor))
     # float32 is what observations are: a file then holds the very numbers that are used
     rounded = (np.asarray(x, np.float32).tolist() for x in (center, deviation))
-    return dataclasses.replace(spaces or own, scaling=Scaling(*map(tuple, rounded)))
+    spaces = (spaces or own).measured(rows)
+    return dataclasses.replace(spaces, scaling=Scaling(*map(tuple, rounded)))
 
 
 def _smallest_deviation(space: gym.Space[Any]) -> np.ndarray:

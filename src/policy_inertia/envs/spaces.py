@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import gymnasium as gym
 import numpy as np
@@ -20,6 +21,8 @@ from policy_inertia.errors import InputError
 from policy_inertia.schema import read_as
 from policy_inertia.types import Array
 
+SCALING = ("center", "deviation")
+"""The names of a scaling's arrays in a checkpoint."""
 SMALLEST_IMAGE = 36
 """Pixels per side: smaller images leave nothing after the convolutions."""
 
@@ -178,6 +181,24 @@ class Spaces:
     def encode_for_networks(self, obs: Array) -> np.ndarray:
         """Encode observations for networks only: parts that no network sees may be zeros."""
         return self.encode(obs)
+
+    def measured(self, vectors: np.ndarray) -> Self:
+        """The same spaces with what they need to know of typical encoded observations."""
+        return self
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """What was measured: an env that is not deterministic would give other numbers."""
+        if self.scaling is None:
+            return {}
+        return dict(zip(SCALING, self.scaling.arrays, strict=True))
+
+    def with_arrays(self, arrays: Mapping[str, np.ndarray]) -> Self:
+        """The same spaces with the numbers that `to_arrays` returned."""
+        if self.scaling is None:
+            return self
+        return dataclasses.replace(
+            self, scaling=Scaling(*(tuple(arrays[name].tolist()) for name in SCALING))
+        )
 
     def decode(self, vectors: np.ndarray) -> np.ndarray:
         """The inverse of `encode`, for policies that expect the env's own observations."""

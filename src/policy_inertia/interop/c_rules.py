@@ -40,11 +40,12 @@ static void policy_decide(const policy_state *state, $observation,
 """
 
 _INPUTS = """
-/* what the controller's networks see first: the observation and the previous action */
-static void policy_inputs($observation, int32_t previous, float *x)
+/* what the controller's networks see first: $seen */
+static void policy_inputs($observation, int32_t previous, const float *scores, float *x)
 {
     policy_features(observation, x);
-    policy_one_hot(previous, $choices, x + $features);
+    $core
+    policy_one_hot(previous, $choices, x + $last);
 }
 """
 
@@ -56,7 +57,7 @@ static void policy_decide(const policy_state *state, $observation,
     policy_core(observation, log_pi, scores);
     if (state->previous_action >= 0) {
         float x[$inputs], out[1];
-        policy_inputs(observation, state->previous_action, x);
+        policy_inputs(observation, state->previous_action, scores, x);
         policy_network_0(x, out);
         const float log_release = $log_keep - policy_log_add_exp(0.0f, 2.0f * out[0]);
         const float log_share = $log_keep - policy_log_add_exp(0.0f, -2.0f * out[0]);
@@ -84,11 +85,23 @@ static void policy_lower_values(const float *x, float *q)
 }
 """
 
+_PREFERENCES = """
+/* how much the core prefers its best action to each one */
+static void policy_preferences(const float *scores, float *x)
+{
+    const float best = scores[policy_best(scores, $choices)];
+    for (int i = 0; i < $choices; i++) {
+        x[i] = log1pf((best - scores[i]) / $unit);
+    }
+}
+"""
+
 _FIXED_PRICE = """
+/* Q(s, a_prev, .), up to a constant; q holds the core's scores before */
 static void policy_values(const policy_state *state, $observation, float *q)
 {
     float x[$inputs];
-    policy_inputs(observation, state->previous_action, x);
+    policy_inputs(observation, state->previous_action, q, x);
     policy_lower_values(x, q);
     if (state->previous_action >= 0) {
         q[state->previous_action] += $price;
@@ -97,14 +110,14 @@ static void policy_values(const policy_state *state, $observation, float *q)
 """
 
 _DIAL = """
-/* Q(s, a_prev, .) at the price that is set, up to a constant */
+/* Q(s, a_prev, .) at the price that is set, up to a constant; q holds the core's scores before */
 static void policy_values(const policy_state *state, $observation, float *q)
 {
     float x[$inputs];
     const float price = state->price > 0.0f ? state->price : 0.0f;
     float share = price / $largest;
     share = share < 1.0f ? share : 1.0f; /* nothing beyond was learned */
-    policy_inputs(observation, state->previous_action, x);
+    policy_inputs(observation, state->previous_action, q, x);
     x[$first] = log1pf(100.0f * share) * $scale;
     x[$first + 1] = sqrtf(share);
     x[$first + 2] = share;
@@ -150,12 +163,13 @@ static void policy_limit_features(const policy_state *state, int64_t tokens, flo
 """
 
 _PLAN = """
-/* Q(s, a_prev, .) with the tokens that are left; a switch without a token is impossible */
+/* Q(s, a_prev, .) with the tokens that are left; a switch without a token is impossible;
+   q holds the core's scores before */
 static void policy_values(const policy_state *state, $observation, float *q)
 {
     float x[$inputs];
     const int32_t previous = state->previous_action;
-    policy_inputs(observation, previous, x);
+    policy_inputs(observation, previous, q, x);
     policy_limit_features(state, policy_tokens_after(state, 0), x + $first);
     policy_lower_values(x, q);
     if (previous >= 0) {
@@ -282,12 +296,18 @@ def _add_networks(task: Task, controller: ControllerDescription, extra: int = 0)
     features, _ = controller.networks[0]
     shape = task.policy.spaces.obs_shape
     size = add_network(code, "policy_features", features, code.observation, shape)
-    inputs = size + n + extra
     code.use("one_hot")
-    code.add_function(_INPUTS, choices=n, features=size)
+    seen, core, last = "the observation and the previous action", "(void)scores;", size
+    if controller.core_unit:
+        code.use("best")
+        code.add_function(_PREFERENCES, choices=n, unit=literal(controller.core_unit))
+        seen = "the observation, the core's preferences and the previous action"
+        core, last = f"policy_preferences(scores, x + {size});", size + n
+    code.add_function(_INPUTS, seen=seen, core=core, last=last, choices=n)
+    inputs = last + n + extra
     for i, (_, head) in enumerate(controller.networks):
         add_network(code, f"policy_network_{i}", head, "const float *x", (inputs,))
-    return {"inputs": inputs, "choices": n, "first": size + n}
+    return {"inputs": inputs, "choices": n, "first": last + n}
 
 
 def mixture(task: Task, controller: ControllerDescription) -> None:

@@ -39,10 +39,13 @@ class ControllerDescription:
     """How the networks' outputs become a policy; see `onnx_rules.RULES` and `c_rules.RULES`."""
     networks: tuple[tuple[Layers, Layers], ...]
     """Each network in two parts: from the observation to its features, and from the features,
-    a_prev's one-hot and, for a dial, the price's features to the output."""
+    the core's preferences if they are seen, a_prev's one-hot and, for a dial, the price's features
+    to the output."""
     numbers: dict[str, float]
     limit: Limit | None = None
     """The limit that a controller may plan with."""
+    core_unit: float = 0.0
+    """The unit of `preferences`, which follow the features; 0: the networks do not see them."""
     price_input: bool = False
     """Whether the price of a dial is an input of the file, and not the one that it is set to."""
 
@@ -164,7 +167,8 @@ def _describe_controller(policy: Policy, dial: bool) -> ControllerDescription:
     if parts is None:
         raise InputError(f"the controller of {policy} cannot be exported: export its core instead")
     networks = tuple(_network_layers(policy.spaces, network) for network in parts.networks)
-    return ControllerDescription(parts.rule, networks, parts.numbers, policy.limit, dial)
+    unit = policy.spaces.unit if isinstance(policy.spaces, SpacesWithCore) else 0.0
+    return ControllerDescription(parts.rule, networks, parts.numbers, policy.limit, unit, dial)
 
 
 def _network_layers(spaces: Spaces, params: Tree) -> tuple[Layers, Layers]:

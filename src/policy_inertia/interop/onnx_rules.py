@@ -42,6 +42,9 @@ class Inputs(NamedTuple):
     """(B, 1) booleans: whether there is no previous action."""
     choices: int
     """C, the number of choices: actions, times numbers of steps to hold them."""
+    seen: tuple[str, ...]
+    """What a controller's networks see behind the features of the observation: the core's
+    preferences if it was trained with them, and a_prev's one-hot."""
 
 
 class Outputs(NamedTuple):
@@ -64,12 +67,14 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
     """
     log_core, scores = _add_core(graph, policy, choices)
     previous = graph.column(PREVIOUS_ACTION)
+    repeat = graph.equals(previous, choices)
     inputs = Inputs(
         log_core,
         previous,
-        graph.equals(previous, choices),
+        repeat,
         graph.add("Less", previous, graph.integers([[0]])),
         choices,
+        (*_preferences(graph, policy.controller, scores, choices), graph.as_float(repeat)),
     )
     if policy.controller is None:
         as_float = graph.as_float(PREVIOUS_ACTION)
@@ -102,6 +107,18 @@ def _add_core(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> t
     return graph.log_softmax(values, policy.temperature), scores
 
 
+def _preferences(
+    graph: GraphBuilder, controller: ControllerDescription | None, scores: str, choices: int
+) -> tuple[str, ...]:
+    """`spaces_with_core.preferences`; nothing where no network sees them."""
+    if controller is None or not controller.core_unit:
+        return ()
+    best = graph.one_hot(graph.best(scores), choices)
+    gap = graph.add("Sub", graph.row_sum(graph.add("Mul", scores, best)), scores)
+    gap = graph.add("Div", gap, graph.constant(controller.core_unit))
+    return (graph.add("Log", graph.add("Add", gap, graph.constant(1.0))),)
+
+
 def _log_certain(graph: GraphBuilder, chosen: str) -> str:
     """`losses.log_certain`, from the one-hot of the action."""
     others = graph.add("Sub", graph.constant(1.0), chosen)
@@ -125,7 +142,7 @@ def _network_outputs(
 
 def mixture(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
     """`losses.log_mixture`, Equation (mixed_policy), and `losses.inertia`."""
-    (x,) = _network_outputs(graph, controller, graph.as_float(inputs.repeat))
+    (x,) = _network_outputs(graph, controller, *inputs.seen)
     mu0 = controller.numbers["mu0"]
     log_keep, twice = graph.constant(math.log1p(-mu0)), graph.add("Add", x, x)
     log_release = graph.add("Sub", log_keep, graph.add("Softplus", twice))
@@ -183,10 +200,10 @@ def _priced_values(
     last = graph.as_float(inputs.repeat)
     if not controller.has_dial:
         price = graph.constant(controller.numbers["fixed_price"])
-        lower = graph.add("Min", *_network_outputs(graph, controller, last))
+        lower = graph.add("Min", *_network_outputs(graph, controller, *inputs.seen))
         return graph.add("Add", lower, graph.add("Mul", price, last)), last
     features, cost, margin = _price_inputs(graph, controller)
-    lower = graph.add("Min", *_network_outputs(graph, controller, last, features))
+    lower = graph.add("Min", *_network_outputs(graph, controller, *inputs.seen, features))
     q = graph.add("Add", lower, graph.add("Mul", cost, last))
     core = graph.one_hot(graph.best(inputs.log_core), inputs.choices)
     return graph.add("Add", q, graph.add("Mul", margin, core)), last
@@ -218,7 +235,7 @@ def _price_inputs(graph: GraphBuilder, controller: ControllerDescription) -> tup
 
 def _plan_values(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> str:
     names = (inputs.repeat, inputs.start)
-    return plan_values(graph, controller, OBSERVATION, *names, inputs.choices)
+    return plan_values(graph, controller, OBSERVATION, *names, inputs.choices, inputs.seen)
 
 
 def plan(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:

@@ -40,6 +40,7 @@ def plan_values(
     repeat: str,
     start: str,
     actions: int,
+    seen: tuple[str, ...],
 ) -> str:
     """`TokenPlanner._values`: Q(s, a_prev, .) with the tokens that are left.
 
@@ -50,13 +51,13 @@ def plan_values(
         repeat: (B, A) booleans: whether an action is the previous one.
         start: (B, 1) booleans: whether there is no previous action.
         actions: A, the number of actions.
+        seen: What the critics see behind the features of the observation.
     """
     full = units(controller.numbers["largest_burst"])
     keep, switch, is_open = _setting(graph, controller.limit, full, repeat, start)
-    last = graph.as_float(repeat)
     twins = []
     for features, head in controller.networks:
-        joined = graph.add("Concat", add_network(graph, features, observation), last, axis=1)
+        joined = graph.add("Concat", add_network(graph, features, observation), *seen, axis=1)
         # one pass for both levels of tokens: the weights are stored once
         rows = graph.add("Concat", joined, joined, axis=0)
         levels = graph.add("Concat", keep, switch, axis=0)

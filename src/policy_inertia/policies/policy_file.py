@@ -99,7 +99,7 @@ def write_policy(path: Path, parts: PolicyParts) -> None:
     }
     arrays = flatten(parts.params, "policy")
     if isinstance(parts.spaces, SpacesWithCore):
-        core_arrays, about["core"] = store_core(parts.spaces.core)
+        core_arrays, about["core"] = store_core(parts.spaces)
         arrays |= core_arrays
     write_arrays(path, arrays, about)
 

@@ -2,12 +2,14 @@
 
 The core is called once, when the env returns an observation. Its log-probabilities and scores are
 appended to the encoded observation and stored with it in the replay buffer, so that learning never
-calls the core again.
+calls the core again. Networks see how much the core prefers its best action to every other one.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -29,16 +31,20 @@ from policy_inertia.types import Array
 class SpacesWithCore(Spaces):
     """An env's spaces; encoded observations end in the core's log-probabilities and scores.
 
-    The networks do not see these numbers: Q-values and logarithms of 0 have no common scale, and
-    both are functions of the observation, which the networks do see.
+    The networks do not see these numbers: Q-values and logarithms of 0 have no common scale. They
+    see `preferences` before them, once the scale of the scores is measured.
     """
 
     core: Core = field(kw_only=True, compare=False)
+    unit: float = field(kw_only=True, default=0.0)
+    """What the best score is typically better than the second; 0 where it was not measured."""
 
     @classmethod
-    def of_core(cls, core: Core, scaling: Scaling | None = None) -> SpacesWithCore:
-        """The spaces of a core's env; `scaling` is what the controller's networks see."""
-        return cls(**{**_fields(core.spaces), "scaling": scaling}, core=core)
+    def of_core(
+        cls, core: Core, scaling: Scaling | None = None, unit: float = 0.0
+    ) -> SpacesWithCore:
+        """The spaces of a core's env; `scaling` and `unit` are for the controller's networks."""
+        return cls(**{**_fields(core.spaces), "scaling": scaling}, core=core, unit=unit)
 
     @property
     def without_core(self) -> Spaces:
@@ -47,13 +53,14 @@ class SpacesWithCore(Spaces):
 
     @property
     def spec(self) -> Spec:
-        own, outputs = super().spec, self._core_outputs
-        return own._replace(obs_dim=own.obs_dim + outputs, core_outputs=outputs)
+        own = super().spec
+        outputs = 2 * self.actions.width  # a log-probability and a score for each action
+        return own._replace(obs_dim=own.obs_dim + self._appended, core_outputs=outputs)
 
     @property
-    def _core_outputs(self) -> int:
-        """A log-probability and a score for each action."""
-        return 2 * self.actions.width
+    def _appended(self) -> int:
+        """How many numbers follow the env's own."""
+        return (3 if self.unit else 2) * self.actions.width
 
     @property
     def dtype(self) -> Any:
@@ -61,16 +68,43 @@ class SpacesWithCore(Spaces):
 
     def encode(self, obs: Array) -> np.ndarray:
         acting = self.core.acting(obs)
-        parts = (super().encode(obs), acting.policy.log_pi, acting.scores)
+        seen = [preferences(np.asarray(acting.scores), self.unit)] if self.unit else []
+        parts = (super().encode(obs), *seen, acting.policy.log_pi, acting.scores)
         return np.concatenate(parts, axis=1, dtype=np.float32)
 
     def encode_for_networks(self, obs: Array) -> np.ndarray:
-        """Encode without calling the core: zeros stand for its outputs."""
+        """Encode without calling the core if its networks do not see it: zeros stand for it."""
+        if self.unit:
+            return self.encode(obs)
         own = super().encode(obs)
-        return np.concatenate([own, np.zeros((len(own), self._core_outputs), np.float32)], axis=1)
+        return np.concatenate([own, np.zeros((len(own), self._appended), np.float32)], axis=1)
+
+    def measured(self, vectors: np.ndarray) -> SpacesWithCore:
+        """The same spaces with the core's typical gap between its two best scores."""
+        if self.actions.width < 2:
+            return self
+        acting = self.core.acting(self.without_core.decode(vectors))
+        best = np.sort(np.asarray(acting.scores, np.float64), axis=1)
+        gaps = best[:, -1] - best[:, -2]
+        gaps = gaps[gaps > 0]
+        unit = np.float32(np.median(gaps)) if len(gaps) else 0.0
+        return dataclasses.replace(self, unit=float(unit))
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        own = super().to_arrays()
+        return {**own, "core_unit": np.array(self.unit)} if self.unit else own
+
+    def with_arrays(self, arrays: Mapping[str, np.ndarray]) -> SpacesWithCore:
+        unit = float(arrays["core_unit"]) if self.unit else 0.0
+        return dataclasses.replace(super().with_arrays(arrays), unit=unit)
 
     def decode(self, vectors: np.ndarray) -> np.ndarray:
-        return super().decode(vectors[:, : -self._core_outputs])
+        return super().decode(vectors[:, : -self._appended])
+
+
+def preferences(scores: np.ndarray, unit: float) -> np.ndarray:
+    """log(1 + (max scores - scores) / unit): 0 for the core's best action, more for worse ones."""
+    return np.log1p((scores.max(axis=1, keepdims=True) - scores) / np.float32(unit))
 
 
 def _fields(spaces: Spaces) -> dict[str, Any]:
@@ -90,20 +124,25 @@ class StoredCore:
     kind: OutputKind
     temperature: float
     layers: list[dict[str, Any]]
+    unit: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.unit < math.inf:
+            raise InputError(f"the core's unit is {self.unit}: expected a number from 0 on")
         if self.layers and self.kind not in ("logits", "q"):
             raise InputError(f"the core's kind is '{self.kind}': expected 'logits' or 'q'")
 
 
-def store_core(core: Core) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def store_core(spaces: SpacesWithCore) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The core as arrays and JSON for a policy file; without layers if its network is unknown."""
+    core = spaces.core
     arrays, layers = network.store(core.layers or ())
     return arrays, {
         "name": core.name,
         "kind": core.kind,
         "temperature": core.temperature,
         "layers": layers,
+        "unit": spaces.unit,
     }
 
 
@@ -138,7 +177,7 @@ def restore_core(
     assert stored is not None
     if core is None:
         stored_core = _stored_core(spaces.unscaled, arrays, stored)
-        return SpacesWithCore.of_core(stored_core, spaces.scaling)
+        return SpacesWithCore.of_core(stored_core, spaces.scaling, stored.unit)
     task = about.task if not isinstance(core, Core) else None
     core = load_core(core, task, env_kwargs=about.env_kwargs)
     if core.spaces != spaces.unscaled:
@@ -152,7 +191,7 @@ def restore_core(
             f"it was trained around {stored.name}, and {core.name} acts differently: give exactly "
             "the same core"
         )
-    return SpacesWithCore.of_core(core, spaces.scaling)
+    return SpacesWithCore.of_core(core, spaces.scaling, stored.unit)
 
 
 def _stored_core(spaces: Spaces, arrays: dict[str, np.ndarray], stored: StoredCore) -> Core:

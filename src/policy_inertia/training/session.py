@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from jax import numpy as jnp
 from policy_inertia.envs.decisions import Decisions
 from policy_inertia.envs.making import EnvLike
 from policy_inertia.envs.n_step import NStep
-from policy_inertia.envs.scaling import Scaling
 from policy_inertia.envs.scaling_probe import scaled_spaces
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
@@ -31,9 +29,6 @@ from policy_inertia.storage import finite, flatten, unflatten
 from policy_inertia.training.learner import Learner
 from policy_inertia.training.saved_state import SessionState, restore_generator
 from policy_inertia.types import Tree
-
-SCALING = ("center", "deviation")
-"""The scale of observations in a checkpoint."""
 
 
 def make_replay(config: RunConfig, spec: Spec) -> Replay:
@@ -174,9 +169,7 @@ class Session:
 
     def _parts(self) -> dict[str, Tree]:
         """The parts of a state whose arrays always have the same shapes."""
-        session = {"running": self.running, "drawn": self.drawn}
-        if self.spaces.scaling is not None:  # an env may not be deterministic
-            session |= dict(zip(SCALING, self.spaces.scaling.arrays, strict=True))
+        session = {"running": self.running, "drawn": self.drawn, **self.spaces.to_arrays()}
         parts = {
             "learner": self.learner.state,
             "decisions": self.decisions.state(),
@@ -236,9 +229,7 @@ class Session:
         self.decisions.restore(saved["decisions"])
         if self.n_step is not None:
             self.n_step.restore(saved["n_step"])
-        if self.spaces.scaling is not None:
-            scaling = Scaling(*(tuple(saved["session"][name].tolist()) for name in SCALING))
-            self.spaces = self.envs.spaces = replace(self.spaces, scaling=scaling)
+        self.spaces = self.envs.spaces = self.spaces.with_arrays(saved["session"])
         self.running = saved["session"]["running"].copy()
         self.drawn = saved["session"]["drawn"].copy()
         self.step, self.updates = state.step, state.updates
