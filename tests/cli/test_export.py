@@ -176,7 +176,6 @@ def test_continuous_policy_file_is_exported_with_its_own_filter(
         ("--hysteresis 0.1", "are continuous, and hysteresis compares the scores of Discrete ones"),
         ("--burst 0.2", "--burst 0.2 belongs to a limit"),
         ("--dial", "has no dial: export it without one"),
-        ("--card card", "a model card is for a policy with Discrete actions"),
     ],
 )
 def test_what_does_not_fit_continuous_actions_is_one_sentence(

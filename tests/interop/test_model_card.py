@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from policy_inertia import InputError, Policy, evaluate, export, model_card
+from policy_inertia import ContinuousCore, InputError, Policy, evaluate, export, model_card
 from policy_inertia.metrics.measures import MEASURES, select_measures
+from policy_inertia.policies.action_filters.exponential import Exponential
+from tests.support.arm import Arm, arm_core
 from tests.support.policies import OBS, fresh
 
 
@@ -107,3 +109,24 @@ def test_card_of_a_policy_within_a_limit_says_so(tmp_path: Path) -> None:
     text = (tmp_path / "card" / "README.md").read_text()
     assert "at most 2 + 0.1 n switches, always" in text
     assert "Start with\n2000000, and give the last `next_tokens` back" in text
+
+
+def test_card_of_a_continuous_policy_says_how_its_actions_are_smoothed(tmp_path: Path) -> None:
+    policy = arm_core().with_filter(Exponential(0.3)).with_limit(0.05, 0.5)
+    files = model_card(policy, tmp_path / "card", env=Arm, episodes=2)
+    assert "policy.onnx" in {f.name for f in files}
+    text = " ".join((tmp_path / "card" / "README.md").read_text().split())
+    assert "A policy with continuous actions for" in text
+    assert "the filter `exponential` (alpha 0.3)" in text
+    assert "they move by at most 0.5 + 0.05 n of their range, always" in text
+    results = json.loads((tmp_path / "card" / "results.json").read_text())
+    figures = evaluate(policy, Arm, 2, 0, deterministic=True).summary()
+    assert results["action_fluctuation"] == figures["action_fluctuation"] > 0
+    loaded = ContinuousCore.load(tmp_path / "card" / "policy.safetensors")
+    obs = np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(loaded.predict(obs)[0], policy.predict(obs)[0])
+
+
+def test_card_of_no_policy_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a model card is for a policy, and this is 3"):
+        model_card(3, tmp_path)  # type: ignore[arg-type]

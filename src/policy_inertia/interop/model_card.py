@@ -9,15 +9,21 @@ import importlib.util
 import json
 import os
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from policy_inertia.actions.box import Box
+from policy_inertia.actions.discrete import Discrete
 from policy_inertia.envs.making import EnvLike, name_of
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.files import make_folder, write_file
 from policy_inertia.interop.onnx_out import export
 from policy_inertia.metrics.measures import MEASURES, RETURN, select_measures
+from policy_inertia.policies.action_filters import rule_table
+from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.policy import Policy
 from policy_inertia.storage import finite, write_json
 
@@ -27,7 +33,7 @@ USE = """\
 ```python
 import policy_inertia as pi
 
-policy = pi.Policy.load("policy.safetensors")
+policy = pi.{reader}.load("policy.safetensors")
 state = None  # at the start of an episode
 action, state = policy.predict(observation, state)
 ```
@@ -40,10 +46,15 @@ USE_ONNX_TOKENS = """
 Its limit adds the input `tokens` and the output `next_tokens`, in millionths of a token. Start with
 {full}, and give the last `next_tokens` back.
 """
+USE_ONNX_BOX = """
+`policy.onnx` is the same policy for any ONNX runtime: inputs `observation` and `previous_action`
+(NaN at the start of an episode), output `action`. Give the last `next_...` output back to each other
+input; at the start of an episode any number will do.
+"""
 
 
 def model_card(
-    policy: Policy,
+    policy: Policy | ContinuousCore,
     folder: str | os.PathLike[str],
     env: EnvLike | None = None,
     episodes: int = 20,
@@ -68,10 +79,10 @@ def model_card(
         InputError: The folder is a run folder or cannot be written, or no task is known.
     """
     folder = Path(folder)
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, Policy | ContinuousCore):
         raise InputError(
-            f"a model card is for a policy with Discrete actions, and this is {policy}: export it "
-            "as a single file instead"
+            f"a model card is for a policy, and this is {policy}: save what smooth returns, and "
+            "load that"
         )
     if (folder / "run.json").exists():
         raise InputError(
@@ -86,7 +97,7 @@ def model_card(
     make_folder(folder)
     policy.save(folder / "policy.safetensors")
     files = [folder / "policy.safetensors"]
-    if policy.repeats == (1,) and importlib.util.find_spec("onnx") is not None:
+    if _exportable(policy) and importlib.util.find_spec("onnx") is not None:
         files.append(export(policy, folder / "policy.onnx").path)
     write_json(folder / "results.json", _results(figures, episodes, seed))
     # a name from a file or of a function is not part of the card's Markdown
@@ -94,6 +105,12 @@ def model_card(
     card = _readme(policy, name, figures, onnx=len(files) > 1)
     write_file(folder / "README.md", card.encode())
     return [folder / "README.md", folder / "results.json", *files]
+
+
+def _exportable(policy: Policy | ContinuousCore) -> bool:
+    if isinstance(policy, ContinuousCore):
+        return policy.layers is not None
+    return policy.repeats == (1,)
 
 
 def _results(figures: dict[str, Any], episodes: int, seed: int) -> dict[str, Any]:
@@ -109,7 +126,9 @@ def _results(figures: dict[str, Any], episodes: int, seed: int) -> dict[str, Any
     }
 
 
-def _readme(policy: Policy, task: str, figures: dict[str, Any], onnx: bool) -> str:
+def _readme(policy: Policy | ContinuousCore, task: str, figures: dict[str, Any], onnx: bool) -> str:
+    actions: Any = policy.spaces.actions
+    kind = KINDS[actions.kind]
     rows = [
         f"| {m.title[:1].upper()}{m.title[1:]} | {m.show(figures[m.name])} |"
         for m in select_measures([figures])
@@ -120,8 +139,8 @@ def _readme(policy: Policy, task: str, figures: dict[str, Any], onnx: bool) -> s
 
 # {policy.method} on {task}
 
-A policy with discrete actions for `{task}`, trained with `{policy.method}` of policy-inertia.
-{_description(policy)}
+A policy with {kind.actions} actions for `{task}`, {kind.origin.format(policy.method)}.
+{kind.description(policy)}
 
 | {figures["episodes"]} episodes, most probable actions | |
 |---|---|
@@ -129,7 +148,7 @@ A policy with discrete actions for `{task}`, trained with `{policy.method}` of p
 
 ## Use
 
-{USE}{_use_onnx(policy) if onnx else ""}"""
+{USE.format(reader=kind.reader)}{kind.use_onnx(policy) if onnx else ""}"""
 
 
 def _use_onnx(policy: Policy) -> str:
@@ -138,7 +157,7 @@ def _use_onnx(policy: Policy) -> str:
     return USE_ONNX + USE_ONNX_TOKENS.format(full=policy.limit.burst_units)
 
 
-def _front_matter(policy: Policy, task: str, figures: dict[str, Any]) -> str:
+def _front_matter(policy: Policy | ContinuousCore, task: str, figures: dict[str, Any]) -> str:
     """The Hub's metadata as YAML.
 
     Every value is written as JSON, which is YAML too: no name can break out of its quotes.
@@ -183,3 +202,46 @@ def _description(policy: Policy) -> str:
             f"{policy.limit.rate:g} n switches, always."
         )
     return " ".join(sentences)
+
+
+def _filters(policy: ContinuousCore) -> str:
+    """The filter and the limit, in sentences; empty without them."""
+    sentences = []
+    if policy.rule is not None:
+        values = rule_table.settings_of(policy.rule)
+        settings = ", ".join(f"{name} {value:g}" for name, value in values.items())
+        sentences.append(f"Its actions go through the filter `{policy.rule.name}` ({settings}).")
+    if policy.limit is not None:
+        sentences.append(
+            f"In every n steps of an episode they move by at most {policy.limit.burst:g} + "
+            f"{policy.limit.rate:g} n of their range, always."
+        )
+    return " ".join(sentences)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a card says of policies with one kind of actions."""
+
+    actions: str
+    origin: str
+    """Where such a policy comes from; {} is its method."""
+    reader: str
+    """The class that loads the policy."""
+    description: Callable[[Any], str]
+    use_onnx: Callable[[Any], str]
+
+
+KINDS: dict[str, Kind] = {
+    Discrete.kind: Kind(
+        "discrete", "trained with `{}` of policy-inertia", "Policy", _description, _use_onnx
+    ),
+    Box.kind: Kind(
+        "continuous",
+        "around the policy `{}`",
+        "ContinuousCore",
+        _filters,
+        lambda policy: USE_ONNX_BOX,
+    ),
+}
+"""By the kind of actions."""
