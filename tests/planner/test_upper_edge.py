@@ -81,6 +81,9 @@ def test_a_beam_is_widened_until_it_stops_rising_and_never_gets_worse() -> None:
     assert narrow.episodes[-1].crashed
 
 
+STEERED = {"config": {"action": {"type": "ContinuousAction"}}}
+
+
 @pytest.mark.parametrize(
     ("env", "changes", "message"),
     [
@@ -88,6 +91,7 @@ def test_a_beam_is_widened_until_it_stops_rising_and_never_gets_worse() -> None:
         ("policy_inertia/TwoWay-v0", {"beam": 0}, "beam is 0: a beam keeps at least 1"),
         ("policy_inertia/TwoWay-v0", {"beam": 10**9}, "needs .* GB are free, so give at most"),
         ("policy_inertia/TwoWay-v0", {"episodes": 0}, "plan at least one"),
+        ("policy_inertia/TwoWay-v0", {"env_kwargs": STEERED}, "the planner needs discrete ones"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(env: str, changes: dict[str, Any], message: str) -> None:

@@ -67,7 +67,7 @@ def compare(ours: Any, original: Any, actions: np.ndarray) -> dict[str, Any]:
     simulation = ours.simulation
     mirror = Simulation(simulation.task, ours.config, 1, len(simulation.scenes["x"][0]))
     report: dict[str, Any] = {"difference": 0.0, "wrong": [], "steps": 0, "crashed": 0}
-    for action in actions.tolist():
+    for action in actions:
         try:
             obs, reward, terminated, truncated, _ = original.step(action)
         except ZeroDivisionError:
@@ -172,6 +172,68 @@ def originals(task: str, config: str) -> dict[str, Any]:
             report["steps"] += 1
             over = any(ends)
         report["ends"] += 1
+    return report
+
+
+def pilots(seed: int, steps: int) -> np.ndarray:
+    """Return the continuous actions of one episode: one of six ways to drive."""
+    rng, time = np.random.default_rng(seed), np.arange(steps)
+    box = rng.uniform(-1.2, 1.2, (steps, 2))  # some are outside the box
+    constant = np.ones((steps, 2))
+    ways = [
+        box,
+        box * [1, 0.02],  # stays near the road
+        constant * [0.3, 0],  # hits the vehicle ahead
+        np.stack([0.1 + 0 * time, np.sin(time) * 0.04], axis=1),  # swerves over both lanes
+        constant * [-1, 0.01],  # brakes, then drives backwards
+        constant * [-0.5, 1],  # turns around
+    ]
+    return ways[seed % len(ways)].astype(np.float32)
+
+
+def continuous_episodes(task: str, config: str, seeds: str) -> dict[str, Any]:
+    """Run whole episodes with continuous actions in both simulators, from each scenario."""
+    report: dict[str, Any] = {"episodes": 0, "unequal": []}
+    report |= dict.fromkeys(("crashes", "off_road", "backwards", "turned"), 0)
+    for settings in json.loads(config):
+        ours, theirs = (kind(task, settings) for kind in (highway.TrafficEnv, highway.OriginalEnv))
+        for seed in range(int(seeds)):
+            same = [np.array_equal(ours.reset(seed=seed)[0], theirs.reset(seed=seed)[0])]
+            for action in pilots(seed, 100):
+                obs, *rest = ours.step(action)
+                expected, *expected_rest = theirs.step(action)
+                same += [np.array_equal(obs, expected), rest == expected_rest]
+                if any(rest[1:3]):
+                    break
+            mirror = Simulation(ours.simulation.task, ours.config, 1)
+            read(theirs._original(), mirror)
+            largest, wrong = difference(mirror.scenes[0], ours.simulation.scenes[0])
+            ego = theirs._original().vehicle
+            report["episodes"] += 1
+            report["crashes"] += int(ego.crashed)
+            report["off_road"] += int(not ego.on_road)
+            report["backwards"] += int(ego.speed < 0)
+            report["turned"] += int(np.cos(ego.heading) < 0)
+            if largest > 0 or wrong or not all(same):
+                report["unequal"].append([settings, seed, largest, wrong])
+    return report
+
+
+def continuous_bridges(task: str, config: str) -> dict[str, Any]:
+    """Cross the bridge with continuous actions, and go on in both simulators."""
+    report: dict[str, Any] = {"to": [], "same_config": []}
+    for seed, before in ((0, 0), (1, 5)):
+        ours = highway.TrafficEnv(task, json.loads(config), "upstream")
+        ours.reset(seed=seed)
+        actions = pilots(seed, before + 8)
+        for action in actions[:before]:
+            ours.step(action)
+        theirs = highway.to_upstream(ours)
+        again = highway.from_upstream(theirs)
+        report["same_config"].append(again.config == ours.config)
+        report["to"].append(compare(again, theirs, actions[before:]))
+    theirs.vehicle.position[0] += 1e-7
+    report["nudged"] = compare(again, theirs, actions[:2])
     return report
 
 

@@ -117,6 +117,11 @@ def find_upper_edge(
                 f"the scenes of {name} cannot be copied, and the planner needs copies: give a "
                 "Highway task, such as TwoWay"
             )
+        if vector.simulation.continuous:
+            raise InputError(
+                f"{name} has continuous actions here, and the planner needs discrete ones: leave "
+                "config.action out"
+            )
         simulation, switches = vector.simulation, _beams(vector, budgets)
         _refuse_too_wide(simulation, switches, beam)
         plans = []

@@ -9,6 +9,8 @@ from policy_inertia import InputError
 from policy_inertia.envs.highway import TASKS, TrafficEnv, configuration
 from policy_inertia.envs.highway.tasks import task_named
 
+STEERED = {"type": "ContinuousAction"}
+
 
 def test_the_papers_table_is_the_default_preset() -> None:
     papers = {name: TrafficEnv(name).config for name in TASKS}
@@ -64,6 +66,20 @@ def test_the_paper_tests_lane_change_with_45_vehicles() -> None:
         ("LaneChange", {"observation": {"vehicle_count": 3}}, "observation has no setting"),
         ("LaneChange", {"observation": 3}, "must be a dictionary"),
         ("LaneChange", {"action": {"type": "ContinuousAction"}}, "DiscreteMetaAction"),
+        ("Merge", {"action": {"type": "ContinuousAction"}}, "Merge has no continuous actions"),
+        ("TwoWay", {"action": {"type": "DiscreteAction"}}, "one of DiscreteMetaAction, Continu"),
+        ("TwoWay", {"action": {"type": ["ContinuousAction"]}}, "type must be one of"),
+        ("TwoWay", {"action": {"steering_range": [-1, 1]}}, "action has no setting"),
+        ("TwoWay", {"action": STEERED | {"target_speeds": [20, 30]}}, "action has no setting"),
+        ("TwoWay", {"action": STEERED | {"steering": [-1, 1]}}, "did you mean 'steering_range'"),
+        ("TwoWay", {"action": STEERED | {"steering_range": [1, -1]}}, "low below high"),
+        ("TwoWay", {"action": STEERED | {"acceleration_range": 5}}, "two numbers"),
+        ("TwoWay", {"action": STEERED | {"speed_range": [10, 30]}}, "must contain 0"),
+        ("TwoWay", {"action": STEERED | {"speed_range": [0, 50]}}, "within -40 and 40"),
+        ("TwoWay", {"action": STEERED | {"dynamical": True}}, "dynamical must be False here"),
+        ("TwoWay", {"action": STEERED | {"clip": 2}}, "clip must be True or False"),
+        ("TwoWay", {"action": STEERED | {"lateral": False, "longitudinal": False}}, "neither"),
+        ("TwoWay", {"action": STEERED, "speed_reward": "index"}, "have no target speed"),
         ("LaneChange", {"action": {"lateral": False, "longitudinal": False}}, "neither"),
         ("LaneChange", {"action": {"target_speeds": [20]}}, "target_speeds"),
         ("LaneChange", {"action": {"target_speeds": [30, 20]}}, "must rise"),
@@ -83,6 +99,22 @@ def test_bad_settings_are_refused(task: str, config: dict[str, Any], message: st
     with pytest.raises(InputError, match=message) as error:
         TrafficEnv(task, config)
     assert "\n" not in str(error.value)
+
+
+def test_another_type_of_action_has_its_own_settings() -> None:
+    action = configuration(TASKS["TwoWay"], {"action": STEERED | {"clip": False}})["action"]
+    assert action == {
+        "type": "ContinuousAction",
+        "acceleration_range": [-5, 5],
+        "steering_range": [-math.pi / 4, math.pi / 4],
+        "speed_range": None,
+        "longitudinal": True,
+        "lateral": True,
+        "dynamical": False,
+        "clip": False,
+    }
+    given_twice = configuration(TASKS["TwoWay"], {"action": action})["action"]
+    assert given_twice == action
 
 
 def test_names_that_do_not_exist_are_refused() -> None:

@@ -28,6 +28,7 @@ from policy_inertia.envs.highway.upstream.original import (
     require_upstream,
     write,
 )
+from policy_inertia.envs.highway.upstream.recorder import route_of
 from policy_inertia.errors import InputError
 
 # constants of highway-env's IDMVehicle that must have our values
@@ -118,7 +119,7 @@ def _task_of(original: Any) -> TrafficTask:
     class_path = f"{type(original).__module__}:{type(original).__name__}"
     counterparts = [(task, task.upstream) for task in TASKS.values() if task.upstream]
     for task, upstream in counterparts:
-        if upstream.class_path == class_path:
+        if class_path in (upstream.class_path, upstream.continuous_class_path):
             return task
     known = ", ".join(upstream.id for _, upstream in counterparts)
     raise InputError(f"{type(original).__name__} has no counterpart here: give one of {known}")
@@ -172,7 +173,7 @@ def _check_traffic(original: Any, simulation: Simulation) -> None:
     constants = []
     for vehicle in original.road.vehicles:
         is_ego = vehicle is original.vehicle
-        _check_vehicle(vehicle, is_ego, simulation.task.routes)
+        _check_vehicle(vehicle, is_ego, simulation)
         if not is_ego:
             constants.append(tuple(getattr(vehicle, name) for name in TRAFFIC_CONSTANTS))
     if any(type(thing) is not Obstacle for thing in original.road.objects):
@@ -186,20 +187,21 @@ def _check_traffic(original: Any, simulation: Simulation) -> None:
         simulation.tables.settings[field] = value
 
 
-def _check_vehicle(vehicle: Any, is_ego: bool, routes: bool) -> None:
+def _check_vehicle(vehicle: Any, is_ego: bool, simulation: Simulation) -> None:
     from highway_env.vehicle.behavior import IDMVehicle
     from highway_env.vehicle.controller import MDPVehicle
+    from highway_env.vehicle.kinematics import Vehicle
 
     from policy_inertia.envs.highway.upstream.drivers import Driver
 
-    kind = type(vehicle)
-    known = kind is MDPVehicle if is_ego else kind is IDMVehicle or issubclass(kind, Driver)
+    kind, ego_kind = type(vehicle), Vehicle if simulation.continuous else MDPVehicle
+    known = kind is ego_kind if is_ego else kind is IDMVehicle or issubclass(kind, Driver)
     if not known:
         raise InputError(
-            f"a {kind.__name__} has no counterpart here: the ego must be an MDPVehicle and all "
-            "others IDMVehicle"
+            f"a {kind.__name__} has no counterpart here: the ego must be of {ego_kind.__name__} "
+            "and all others IDMVehicle"
         )
-    if len(vehicle.route or []) > (records.ROUTE if routes else 0):
+    if len(route_of(vehicle)) > (records.ROUTE if simulation.task.routes else 0):
         raise InputError(
             f"a {kind.__name__} has a route of {len(vehicle.route)} lanes, and here only the "
             f"intersection has routes, of {records.ROUTE} lanes at most"

@@ -18,7 +18,8 @@ from policy_inertia.envs.highway.config_checks import (
     pair,
     whole,
 )
-from policy_inertia.envs.highway.simulator import records
+from policy_inertia.envs.highway.simulator import records, vehicles
+from policy_inertia.envs.highway.simulator.controls import CONTINUOUS
 from policy_inertia.envs.highway.simulator.observation import FEATURES
 from policy_inertia.envs.highway.simulator.task import Config, TrafficTask
 from policy_inertia.errors import InputError, nearest, shown
@@ -68,6 +69,7 @@ ACTION: Config = {
     "lateral": True,
     "target_speeds": [20.0, 25.0, 30.0],
 }
+ACTIONS = {kind["type"]: kind for kind in (ACTION, CONTINUOUS)}
 _COMMON: Config = {
     "simulation_frequency": 15,
     "policy_frequency": 1,
@@ -109,6 +111,8 @@ def configuration(task: TrafficTask, config: Config | None = None, preset: str =
             if layer is config and key not in full and key not in DRAWING and key not in FIXED:
                 known = [*full, *FIXED]
                 raise InputError(f"{task.name} has no setting {shown(key)}{nearest(key, known)}")
+            if key == "action":
+                full[key] = _of_kind(full[key], value)
             if key in ("observation", "action"):
                 _merge(full[key], value, key)
             elif key not in FIXED:
@@ -117,6 +121,14 @@ def configuration(task: TrafficTask, config: Config | None = None, preset: str =
                 fixed(layer, key, FIXED[key])
     _check(task, full)
     return full
+
+
+def _of_kind(action: Config, given: Any) -> Config:
+    """Return the settings that `given` is merged with: another type of action has its own."""
+    kind = given.get("type") if isinstance(given, dict) else None
+    if isinstance(kind, str) and kind in ACTIONS and kind != action["type"]:
+        return copy.deepcopy(ACTIONS[kind])
+    return action
 
 
 def _merge(into: Config, given: Any, where: str) -> None:
@@ -163,7 +175,7 @@ def _check(task: TrafficTask, config: Config) -> None:
     task.check(config)
     task.vehicles(config)
     _check_observation(config["observation"])
-    _check_action(config["action"])
+    _check_action(task, config)
 
 
 def _check_drawing(config: Config) -> None:
@@ -207,10 +219,45 @@ def _check_observation(observation: Config) -> None:
             pair(ranges, name)
 
 
-def _check_action(action: Config) -> None:
-    fixed(action, "type", "DiscreteMetaAction", "action")
+def _check_action(task: TrafficTask, config: Config) -> None:
+    action = config["action"]
+    kind = one_of(action, "type", ACTIONS)
     if not (flag(action, "longitudinal") | flag(action, "lateral")):
         raise InputError("an action must be longitudinal, lateral or both, got neither")
+    if kind == ACTION["type"]:
+        _check_target_speeds(action)
+    elif not task.continuous:
+        raise InputError(
+            f"{task.name} has no continuous actions: its action type must be "
+            f"'DiscreteMetaAction', got {kind!r} (TwoWay has both)"
+        )
+    elif config["speed_reward"] == "index":
+        raise InputError(
+            "speed_reward must be 'speed' with continuous actions, got 'index': they have no "
+            "target speed"
+        )
+    else:
+        _check_continuous(action)
+
+
+def _check_continuous(action: Config) -> None:
+    fixed(action, "dynamical", False, "action")
+    flag(action, "clip")
+    for key in ("acceleration_range", "steering_range"):
+        if action[key] is None:
+            action[key] = list(CONTINUOUS[key])
+        action[key] = list(pair(action, key))
+    if action["speed_range"] is not None:
+        low, high = pair(action, "speed_range")
+        if not -vehicles.MAX_SPEED <= low <= 0 <= high <= vehicles.MAX_SPEED:
+            raise InputError(
+                f"speed_range must contain 0 and be within {-vehicles.MAX_SPEED:g} and "
+                f"{vehicles.MAX_SPEED:g} here, got {shown(action['speed_range'])}"
+            )
+        action["speed_range"] = [low, high]
+
+
+def _check_target_speeds(action: Config) -> None:
     speeds = action["target_speeds"]
     if speeds is None:
         speeds = action["target_speeds"] = list(ACTION["target_speeds"])

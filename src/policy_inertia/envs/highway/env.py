@@ -12,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 from policy_inertia.envs.batch_checks import checked_actions, refuse_ended, reset_mask, seeds_of
 from policy_inertia.envs.highway.config import configuration, limited
 from policy_inertia.envs.highway.config_checks import whole
+from policy_inertia.envs.highway.simulator.controls import control_names
 from policy_inertia.envs.highway.simulator.simulation import Simulation
 from policy_inertia.envs.highway.simulator.task import Config
 from policy_inertia.envs.highway.tasks import TASKS, task_named
@@ -23,6 +24,7 @@ from policy_inertia.errors import InputError, nearest, shown
 ACTIONS = ("LEFT", "IDLE", "RIGHT", "FASTER", "SLOWER")  # in the order of records.LEFT, ...
 INFO = ("crashed", "arrived", "speed", "lane", "cost")
 MOST_ENVS, MOST_STEPS = 1_000_000, 10_000_000
+MOST_UNCLIPPED = 1e6  # the largest number of a continuous action that is not clipped
 _BOUNDED = {"presence", "cos_h", "sin_h"}  # from -1 to 1 without a range
 
 
@@ -35,6 +37,29 @@ def _observation_space(config: Config) -> gym.spaces.Box:
     limit = 1.0 if bounded else np.inf
     shape = (int(observation["vehicles_count"]), len(features))
     return gym.spaces.Box(-limit, limit, shape, np.float32)
+
+
+def _action_space(simulation: Simulation) -> gym.spaces.Discrete | gym.spaces.Box:
+    if simulation.continuous:
+        numbers = len(control_names(simulation.config["action"]))
+        return gym.spaces.Box(-1.0, 1.0, (numbers,), np.float32)
+    return gym.spaces.Discrete(simulation.actions_count)
+
+
+def _checked(simulation: Simulation, actions: np.ndarray) -> np.ndarray:
+    """Return an action for each scene; compiled code does not check them."""
+    if not simulation.continuous:
+        return checked_actions(actions, simulation.n, simulation.actions_count)
+    action = simulation.config["action"]
+    names = control_names(action)
+    if actions.shape != (simulation.n, len(names)) or actions.dtype.kind not in "fiu":
+        raise InputError(
+            f"an action is {len(names)} numbers ({', '.join(names)}), and {simulation.n} actions "
+            f"are expected, got {shown(actions.tolist())}"
+        )
+    if not (np.abs(actions) <= (np.inf if action["clip"] else MOST_UNCLIPPED)).all():
+        raise InputError(f"an action is numbers from -1 to 1, got {shown(actions.tolist())}")
+    return actions if actions.dtype.kind == "f" else actions.astype(np.float64)
 
 
 class TrafficEnv(gym.Env[np.ndarray, Any]):
@@ -67,7 +92,7 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
         self._drawn: Any = None  # highway-env's env that draws; made when it is first needed
         self.simulation = Simulation(traffic_task, self.config, 1)
         self.observation_space = _observation_space(self.config)
-        self.action_space = gym.spaces.Discrete(self.simulation.actions_count)
+        self.action_space = _action_space(self.simulation)
         self._action = np.zeros(1, np.int64)
         self._all = np.ones(1, bool)
 
@@ -80,9 +105,9 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
         return obs, self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        self._action[:] = checked_actions(
-            np.asarray(action).reshape(-1), 1, self.simulation.actions_count
-        )
+        given = np.asarray(action)
+        given = given[None] if self.simulation.continuous else given.reshape(-1)
+        self._action = _checked(self.simulation, given)
         refuse_ended(self.simulation.scenes["running"])
         obs, reward, terminated, truncated = self._advance()
         self._show()
@@ -130,7 +155,9 @@ class TrafficEnv(gym.Env[np.ndarray, Any]):
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """The names of the actions, from action 0 on."""
+        """The names of the actions, from action 0 on; of their numbers if they are continuous."""
+        if self.simulation.continuous:
+            return control_names(self.config["action"])
         actions = self.simulation.tables.settings["actions"][0]
         return tuple(ACTIONS[k] for k in actions[: self.simulation.actions_count])
 
@@ -173,7 +200,7 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             self.config = limited(self.config, steps)
         self.simulation = Simulation(traffic_task, self.config, num_envs)
         self.single_observation_space = _observation_space(self.config)
-        self.single_action_space = gym.spaces.Discrete(self.simulation.actions_count)
+        self.single_action_space = _action_space(self.simulation)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
@@ -193,7 +220,7 @@ class TrafficVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self, actions: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         simulation = self.simulation
-        chosen = checked_actions(np.asarray(actions), self.num_envs, simulation.actions_count)
+        chosen = _checked(simulation, np.asarray(actions))
         refuse_ended(simulation.scenes["running"])
         simulation.step(chosen)
         outcomes = simulation.outcomes

@@ -33,7 +33,8 @@ class OriginalEnv(TrafficEnv):
         original, simulation = self._original(), self.simulation
         computes_reward = has_upstream_reward(simulation.task, self.config)
         try:
-            obs, reward, terminated, _, _ = original.step(int(self._action[0]))
+            action = self._action[0] if simulation.continuous else int(self._action[0])
+            obs, reward, terminated, _, _ = original.step(action)
         except ZeroDivisionError:  # in the reward, after everything has moved
             obs, reward, computes_reward = original.observation_type.observe(), 0.0, False
             terminated = original._is_terminated()

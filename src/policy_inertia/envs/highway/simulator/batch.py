@@ -91,7 +91,8 @@ def _move(
 ) -> None:
     """Take the ego's action and simulate the ticks until its next one."""
     scene.time += settings.decision_time
-    decide(scene, lanes, roads, settings, settings.actions[action])
+    if not settings.continuous:  # else `Simulation` has written the ego's controls
+        decide(scene, lanes, roads, settings, settings.actions[action])
     for _ in range(settings.frames):
         tick(scene, lanes, roads, settings)
 

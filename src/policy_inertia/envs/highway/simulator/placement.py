@@ -20,8 +20,14 @@ def add(scene: Record, lanes: np.ndarray, x: float, y: float, heading: float, sp
 
 @inlined
 def make_ego(scene: Record, settings: Record, i: int) -> None:
-    """Make vehicle `i` the ego; it wants the target speed that is closest to its speed."""
+    """Make vehicle `i` the ego; it wants the target speed that is closest to its speed.
+
+    With continuous actions it wants none, which counts as 0 for the traffic, as in highway-env.
+    """
     scene.ego = i
+    if settings.continuous:
+        scene.target_speed[i] = 0.0
+        return
     scene.speed_index = speed_index(settings, scene.speed[i])
     scene.target_speed[i] = settings.target_speeds[scene.speed_index]
 

@@ -73,6 +73,9 @@ _COMMON = [
     ("actions_count", np.int64),
     ("target_speeds", np.float64, (MAX_TARGET_SPEEDS,)),
     ("target_speeds_count", np.int64),
+    ("continuous", np.bool_),  # actions are acceleration and steering; the ego has no targets
+    ("ego_speed_low", np.float64),  # with continuous actions: outside of it the ego is slowed down
+    ("ego_speed_high", np.float64),
     # traffic
     ("distance_wanted", np.float64),
     ("comfort_acceleration", np.float64),

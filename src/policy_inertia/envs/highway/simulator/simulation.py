@@ -6,6 +6,7 @@ import numpy as np
 
 from policy_inertia.envs.highway.simulator import generator
 from policy_inertia.envs.highway.simulator.batch import entry_points
+from policy_inertia.envs.highway.simulator.controls import controls, is_continuous
 from policy_inertia.envs.highway.simulator.records import OUTCOME, scene_dtype
 from policy_inertia.envs.highway.simulator.task import Config, TrafficTask
 from policy_inertia.envs.highway.simulator.task_tables import tables
@@ -27,9 +28,12 @@ class Simulation:
         self.seen = np.zeros(shape, np.float32)
         self.outcomes = np.zeros(n, OUTCOME)
         self._seeded = np.zeros(n, bool)
+        self.continuous = is_continuous(config["action"])
+        self._no_actions = np.zeros(n, np.int64)
 
     @property
     def actions_count(self) -> int:
+        """The number of discrete actions; 0 if they are continuous."""
         return int(self.tables.settings["actions_count"][0])
 
     def begin(self, mask: np.ndarray, seeds: list[int | None]) -> None:
@@ -45,7 +49,12 @@ class Simulation:
         )
 
     def step(self, actions: np.ndarray) -> None:
-        """Take one action in every scene."""
+        """Take one action in every scene: a number each, or (n, numbers) if they are continuous."""
+        if self.continuous:
+            egos = np.arange(self.n), self.scenes["ego"]
+            acceleration, steering = controls(self.config["action"], actions)
+            self.scenes["acceleration"][egos] = acceleration
+            self.scenes["steering"][egos] = steering
         self._step(actions, moving=True)
 
     def adopt(self, actions: np.ndarray) -> None:
@@ -57,6 +66,8 @@ class Simulation:
         self._seeded[:] = True
 
     def _step(self, actions: np.ndarray, moving: bool) -> None:
+        if self.continuous:  # compiled code reads the controls from the scenes
+            actions = self._no_actions
         network, settings, _ = self.tables
         _, step_batch = entry_points(self.task)
         step_batch(

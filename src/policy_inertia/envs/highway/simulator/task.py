@@ -44,6 +44,7 @@ class Upstream:
         unread: settings of ours that it never reads.
         missing: for a configuration, the reward terms that highway-env cannot compute, each with
             whether the configuration needs it.
+        continuous_class_path: its class for continuous actions, if that is another one.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Upstream:
     vehicles: int | None
     unread: frozenset[str]
     missing: Callable[[Config], dict[str, bool]]
+    continuous_class_path: str = ""
 
 
 @compiled
@@ -118,6 +120,8 @@ class TrafficTask:
         check: raises `InputError` if one of the task's settings is wrong.
         traffic: how the other vehicles drive.
         routes: whether vehicles follow routes.
+        continuous: whether `reward` knows an ego with continuous actions, which has no target
+            speed and whose target lane is the one that it is on.
         upstream: the counterpart in highway-env; without one the task cannot be drawn.
     """
 
@@ -140,6 +144,7 @@ class TrafficTask:
     check: Callable[[Config], None] = _no_check
     traffic: Traffic = field(default_factory=Traffic)
     routes: bool = False
+    continuous: bool = False
     upstream: Upstream | None = None
 
     @property

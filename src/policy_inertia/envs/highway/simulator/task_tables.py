@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from policy_inertia.envs.highway.simulator import records
+from policy_inertia.envs.highway.simulator.controls import is_continuous, speed_range
 from policy_inertia.envs.highway.simulator.lanes import Network
 from policy_inertia.envs.highway.simulator.observation import FEATURES, RANGES
 from policy_inertia.envs.highway.simulator.task import Config, TrafficTask
@@ -58,6 +59,10 @@ def tables(task: TrafficTask, config: Config, entries: int = 0) -> Tables:
 
 
 def _write_action(record: np.ndarray, action: Config) -> None:
+    record["continuous"] = is_continuous(action)
+    if is_continuous(action):
+        record["ego_speed_low"], record["ego_speed_high"] = speed_range(action)
+        return
     actions = _actions(action)
     speeds = np.array(action["target_speeds"], np.float64)
     record["actions_count"], record["target_speeds_count"] = len(actions), len(speeds)

@@ -9,7 +9,14 @@ import numpy as np
 from policy_inertia.envs.highway.simulator.jit import Record, compiled, inlined
 from policy_inertia.envs.highway.simulator.lanes import centre, heading_at
 from policy_inertia.envs.highway.simulator.records import PREDICTIONS, ROUTE
-from policy_inertia.envs.highway.simulator.vehicles import LENGTH, WIDTH, control_ego, drive, step
+from policy_inertia.envs.highway.simulator.vehicles import (
+    LENGTH,
+    WIDTH,
+    control_ego,
+    drive,
+    hold_controls,
+    step,
+)
 
 _DIAGONAL = math.sqrt(LENGTH**2 + WIDTH**2)
 _OBSTACLE = 2.0  # its length and its width
@@ -25,7 +32,10 @@ def tick(scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record) 
     """Simulate one tick."""
     for i in range(scene.vehicles):
         if i == scene.ego:
-            control_ego(scene, lanes, roads)
+            if settings.continuous:
+                hold_controls(scene, settings)
+            else:
+                control_ego(scene, lanes, roads)
         else:
             drive(scene, lanes, roads, settings, i)
     scene.ticks += 1
@@ -35,6 +45,8 @@ def tick(scene: Record, lanes: np.ndarray, roads: np.ndarray, settings: Record) 
         if i != scene.ego:
             scene.timer[i] += settings.dt
         step(scene, lanes, i, settings.dt)
+    if settings.continuous:
+        scene.target_lane[scene.ego] = scene.lane[scene.ego]
     _collide(scene, settings.dt)
 
 

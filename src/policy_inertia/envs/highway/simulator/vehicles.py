@@ -239,6 +239,19 @@ def control_ego(scene: Record, lanes: np.ndarray, roads: np.ndarray) -> None:
     scene.acceleration[ego] = _GAIN_SPEED * (scene.target_speed[ego] - scene.speed[ego])
 
 
+@compiled
+def hold_controls(scene: Record, settings: Record) -> None:
+    """Keep a continuous action's controls, but bring the ego back into its range of speeds."""
+    ego = scene.ego
+    speed = scene.speed[ego]
+    if speed > settings.ego_speed_high:
+        slowing = settings.ego_speed_high - speed
+        scene.acceleration[ego] = min(scene.acceleration[ego], slowing)
+    elif speed < settings.ego_speed_low:
+        slowing = settings.ego_speed_low - speed
+        scene.acceleration[ego] = max(scene.acceleration[ego], slowing)
+
+
 @inlined
 def neighbours(scene: Record, lanes: np.ndarray, i: int, number: int) -> tuple[int, int]:
     """Return the vehicles ahead and behind on a lane; a vehicle between two lanes is on both."""

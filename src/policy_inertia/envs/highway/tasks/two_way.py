@@ -11,7 +11,9 @@ from policy_inertia.envs.highway.simulator import generator
 from policy_inertia.envs.highway.simulator.jit import Record, Rows, compiled
 from policy_inertia.envs.highway.simulator.lanes import Network, centre, network, straight
 from policy_inertia.envs.highway.simulator.placement import add, draw_count, make_ego
+from policy_inertia.envs.highway.simulator.rewards import on_road, speed_share
 from policy_inertia.envs.highway.simulator.task import Config, TrafficTask, Upstream
+from policy_inertia.envs.highway.simulator.vehicles import clip
 
 _RIGHT, _ONCOMING = 1, 2  # lanes by their rows in the network's table
 _LENGTH = 800
@@ -70,8 +72,15 @@ def _reward(
     scene: Record, lanes: Rows, roads: Rows, settings: Record, action: int, outcome: Record
 ) -> float:
     ego = scene.ego
+    if settings.continuous and not on_road(scene, lanes):
+        return 0.0
     reward = settings.collision_reward * float(scene.crashed[ego])
-    reward += settings.high_speed_reward * (scene.speed_index / (settings.target_speeds_count - 1))
+    if settings.continuous:  # there is no target speed; highway-env's reward on its highway
+        share = speed_share(scene, settings, scene.speed[ego] * scene.cos[ego])
+        reward += settings.high_speed_reward * clip(share, 0.0, 1.0)
+    else:
+        share = scene.speed_index / (settings.target_speeds_count - 1)
+        reward += settings.high_speed_reward * share
     last = roads[lanes[scene.lane[ego]].road].lanes - 1
     if last > 0:  # highway-env divides by zero if the ego is closest to the oncoming lane
         left = last - lanes[scene.target_lane[ego]].number
@@ -125,9 +134,11 @@ TASK = TrafficTask(
     fields={"left_lane_constraint": float, "left_lane_reward": float, "column_gap": float},
     values=_values,
     check=_check,
+    continuous=True,
     upstream=Upstream(
         id="two-way-v0",
         class_path="highway_env.envs.two_way_env:TwoWayEnv",
+        continuous_class_path="policy_inertia.envs.highway.upstream.continuous_two_way:ContinuousTwoWay",
         vehicles=_SCENARIOS["simple"].others,
         unread=frozenset({"scenario", "vehicles_count", "duration", "collision_reward"}),
         missing=_missing,

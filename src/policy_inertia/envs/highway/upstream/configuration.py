@@ -5,7 +5,14 @@ from __future__ import annotations
 import copy
 import math
 
-from policy_inertia.envs.highway.config import ACTION, DRAWING, FIXED, OBSERVATION, configuration
+from policy_inertia.envs.highway.config import (
+    ACTIONS,
+    DRAWING,
+    FIXED,
+    OBSERVATION,
+    configuration,
+)
+from policy_inertia.envs.highway.simulator.controls import is_continuous
 from policy_inertia.envs.highway.simulator.task import Config, TrafficTask, Upstream
 from policy_inertia.errors import InputError
 
@@ -26,6 +33,14 @@ def counterpart(task: TrafficTask) -> Upstream:
             "there"
         )
     return task.upstream
+
+
+def class_path(task: TrafficTask, config: Config) -> str:
+    """Return highway-env's class for a configuration, as "module:name"."""
+    upstream = counterpart(task)
+    if is_continuous(config["action"]):
+        return upstream.continuous_class_path or upstream.class_path
+    return upstream.class_path
 
 
 def exact_configuration(task: TrafficTask, config: Config) -> Config:
@@ -74,10 +89,13 @@ def configuration_from(task: TrafficTask, upstream_config: Config) -> Config:
         for key, value in upstream_config.items()
         if (key in full and key not in unread) or key in DRAWING or key in FIXED
     }
-    for key, default in (("observation", OBSERVATION), ("action", ACTION)):
+    for key, known in (("observation", {"Kinematics": OBSERVATION}), ("action", ACTIONS)):
         kind = config[key].get("type")
-        if kind != default["type"]:
-            raise InputError(f"{key} type must be {default['type']!r} here, got {kind!r}")
+        if kind not in known:
+            raise InputError(
+                f"{key} type must be {' or '.join(map(repr, known))} here, got {kind!r}"
+            )
+        default = known[kind]
         config[key] = default | config[key]  # highway-env does not merge them with the task's own
     if config.get("duration") == math.inf:
         config["duration"] = None

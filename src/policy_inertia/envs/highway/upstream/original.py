@@ -19,10 +19,11 @@ from policy_inertia.envs.highway.simulator.simulation import Simulation
 from policy_inertia.envs.highway.simulator.task import Config, TrafficTask
 from policy_inertia.envs.highway.upstream.configuration import (
     TRAFFIC_CONSTANTS,
+    class_path,
     counterpart,
     nearest_configuration,
 )
-from policy_inertia.envs.highway.upstream.recorder import vehicle_numbers
+from policy_inertia.envs.highway.upstream.recorder import route_of, vehicle_numbers
 from policy_inertia.errors import InputError
 
 UPSTREAM_VERSION = "1.12.1"
@@ -53,7 +54,7 @@ def make_original(task: TrafficTask, config: Config, render_mode: str | None = N
     upstream_config["other_vehicles_type"] = f"{_DRIVERS}.{task.name}Driver"
     upstream_config[OURS] = config
     # not by gym.make, which recommends later versions of merge and intersection
-    env_class: Any = gym.envs.registration.load_env_creator(upstream.class_path)
+    env_class: Any = gym.envs.registration.load_env_creator(class_path(task, config))
     original = env_class(config=upstream_config, render_mode=render_mode)
     original.spec = gym.registry[upstream.id]
     original.road.idm_speed_limit = config["idm_speed_limit"]
@@ -94,7 +95,7 @@ def read(original: Any, simulation: Simulation) -> None:
     index = simulation.tables.network.numbers
     scene["vehicles"], scene["obstacles"] = len(road.vehicles), len(road.objects)
     scene["ego"] = road.vehicles.index(ego)
-    scene["speed_index"] = ego.speed_index
+    scene["speed_index"] = getattr(ego, "speed_index", 0)  # none with continuous actions
     scene["side_lanes"] = _side_lanes(original)
     scene["ticks"] = getattr(road, "steps", original.steps)
     scene["time"] = original.time
@@ -110,7 +111,7 @@ def read(original: Any, simulation: Simulation) -> None:
         scene["impact_x"][i], scene["impact_y"][i] = push
         scene["changes_lanes"][i] = getattr(vehicle, "enable_lane_change", True)
         scene["yielding"][i] = getattr(vehicle, "is_yielding", False)
-        route = [index[origin, end, number or 0] for origin, end, number in vehicle.route or []]
+        route = [index[origin, end, number or 0] for origin, end, number in route_of(vehicle)]
         scene["route_head"][i] = records.ROUTE - len(route)
         scene["route"][records.ROUTE - len(route) :, i] = route
     for i, obstacle in enumerate(road.objects, start=len(road.vehicles)):
@@ -169,12 +170,14 @@ def _vehicle(simulation: Simulation, original: Any, i: int) -> Any:
     vehicle = vehicle_class(original.road, [scene["x"][i], scene["y"][i]], heading, speed)
     vehicle.lane_index = names[scene["lane"][i]]
     vehicle.lane = original.road.network.get_lane(vehicle.lane_index)
-    vehicle.target_lane_index = names[scene["target_lane"][i]]
-    vehicle.target_speed = scene["target_speed"][i].item()
     vehicle.crashed = bool(scene["crashed"][i])
     vehicle.action = {name: scene[name][i].item() for name in ("steering", "acceleration")}
     if scene["impacted"][i]:
         vehicle.impact = np.array([scene["impact_x"][i], scene["impact_y"][i]])
+    if is_ego and simulation.continuous:
+        return vehicle  # it has no targets and no route
+    vehicle.target_lane_index = names[scene["target_lane"][i]]
+    vehicle.target_speed = scene["target_speed"][i].item()
     if simulation.task.routes:
         # highway-env names the first lane of a route, and only the roads of the others
         legs = [(leg, names[scene["route"][leg, i]]) for leg in range(records.ROUTE)]

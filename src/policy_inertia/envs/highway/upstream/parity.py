@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.envs.highway.config import configuration
+from policy_inertia.envs.highway.simulator.controls import control_names
 from policy_inertia.envs.highway.simulator.records import ROUTE
 from policy_inertia.envs.highway.simulator.simulation import Simulation
 from policy_inertia.envs.highway.simulator.task import Config
 from policy_inertia.envs.highway.tasks import task_named
 from policy_inertia.envs.highway.upstream import recorder
-from policy_inertia.envs.highway.upstream.configuration import counterpart, exact_configuration
+from policy_inertia.envs.highway.upstream.configuration import class_path, exact_configuration
 from policy_inertia.envs.highway.upstream.original import require_upstream
 from policy_inertia.errors import InputError
 
@@ -89,10 +90,9 @@ def parity(
     traffic_task = task_named(task)
     full = configuration(traffic_task, config, preset="upstream")
     simulation = Simulation(traffic_task, full, len(seeds))
-    draws = [np.random.default_rng([seed, steps]) for seed in seeds]
-    actions = np.array([d.integers(simulation.actions_count, size=steps) for d in draws])
+    actions = np.array([_random_actions(simulation, [seed, steps]) for seed in seeds])
     request = {
-        "id": counterpart(traffic_task).id,
+        "class": class_path(traffic_task, full),
         "config": exact_configuration(traffic_task, full),
         "seeds": seeds,
         "actions": actions.tolist(),
@@ -101,6 +101,15 @@ def parity(
     theirs = _run_original(request, plain_arithmetic)
     ours = _run_ours(simulation, seeds, actions, nudge)
     return _compare(traffic_task.name, seeds, theirs, ours)
+
+
+def _random_actions(simulation: Simulation, seed: list[int]) -> np.ndarray:
+    """Return the actions of one episode; `seed` ends with the number of its steps."""
+    draws = np.random.default_rng(seed)
+    if simulation.continuous:
+        numbers = len(control_names(simulation.config["action"]))
+        return draws.uniform(-1.2, 1.2, (seed[-1], numbers)).astype(np.float32)  # some are clipped
+    return draws.integers(simulation.actions_count, size=seed[-1])
 
 
 def _run_original(request: dict[str, Any], plain_arithmetic: bool) -> dict[str, np.ndarray]:

@@ -26,7 +26,8 @@ def record(request: dict[str, Any]) -> dict[str, np.ndarray]:
     """
     import highway_env  # noqa: F401  (registers its envs)
 
-    env: Any = gym.make(request["id"], config=request["config"]).unwrapped
+    env_class: Any = gym.envs.registration.load_env_creator(request["class"])
+    env = env_class(config=request["config"])
     seeds, actions = request["seeds"], request["actions"]
     steps, width = len(actions[0]), request["capacity"]
     shape = (len(seeds), steps + 1)
@@ -44,6 +45,8 @@ def record(request: dict[str, Any]) -> dict[str, np.ndarray]:
         seen[k][0] = obs
         _write(env, out, k, 0)
         for t, action in enumerate(actions[k], start=1):
+            if isinstance(action, list):  # continuous, of the action space's type
+                action = np.array(action, np.float32)
             try:
                 obs, reward, terminated, truncated, _ = env.step(action)
             except ZeroDivisionError:
@@ -76,13 +79,18 @@ def vehicle_numbers(vehicle: Any, index: Mapping[Any, int]) -> dict[str, Any]:
         *vehicle.position,
         vehicle.heading,
         vehicle.speed,
-        vehicle.target_speed,
+        getattr(vehicle, "target_speed", 0.0),  # an ego with continuous actions has no targets
         getattr(vehicle, "DELTA", 0.0),
         getattr(vehicle, "timer", 0.0),
     )
-    lanes = (index[vehicle.lane_index], index[vehicle.target_lane_index])
-    flags = (vehicle.crashed, *lanes, len(vehicle.route or []))
+    target = getattr(vehicle, "target_lane_index", vehicle.lane_index)
+    flags = (vehicle.crashed, index[vehicle.lane_index], index[target], len(route_of(vehicle)))
     return dict(zip(NUMBERS + FLAGS, numbers + flags, strict=True))
+
+
+def route_of(vehicle: Any) -> list[Any]:
+    """Return the lanes of a vehicle's route, none if it has no route."""
+    return getattr(vehicle, "route", None) or []
 
 
 if __name__ == "__main__":
