@@ -8,6 +8,7 @@ import pytest
 from policy_inertia import InputError
 from policy_inertia.envs.atari.options import Options, options_from
 from policy_inertia.envs.highway import TASKS, TrafficEnv, TrafficVectorEnv, configuration
+from policy_inertia.envs.highway.simulator.controls import CONTINUOUS
 from tests.support.mutations import Generator, check_cases, mutate_tree
 
 PYTHON_VALUES: tuple[Any, ...] = (
@@ -77,6 +78,17 @@ def run_single(rng: Generator) -> None:
         assert np.isfinite(reward)
 
 
+def run_steered(rng: Generator) -> None:
+    """Two-Way with random settings of its continuous actions."""
+    action = changed(CONTINUOUS | {"speed_range": [-5, 35]}, rng)
+    env = TrafficEnv("TwoWay", {"action": action})
+    env.reset(seed=int(rng.integers(100)))
+    env.action_space.seed(int(rng.integers(100)))
+    obs, reward, *_ = env.step(env.action_space.sample())
+    assert np.isfinite(obs).all()
+    assert np.isfinite(reward)
+
+
 def run_batch(rng: Generator) -> None:
     names = ("num_envs", "task", "preset", "config", "max_episode_steps", "render_mode")
     right = {**arguments("TwoWay"), "num_envs": 2, "max_episode_steps": 9, "render_mode": None}
@@ -93,6 +105,11 @@ def test_random_arguments_of_a_scene_are_used_or_refused() -> None:
     assert min(counts.values()) > 10
 
 
+def test_random_settings_of_continuous_actions_are_used_or_refused() -> None:
+    counts = check_cases(run_steered, 200)
+    assert min(counts.values()) > 10
+
+
 def test_random_arguments_of_a_batch_are_used_or_refused() -> None:
     counts = check_cases(run_batch, 200)
     assert min(counts.values()) > 10
@@ -106,6 +123,7 @@ def test_random_options_of_a_game_are_used_or_refused() -> None:
 @pytest.mark.slow
 def test_twenty_thousand_random_arguments_are_used_or_refused() -> None:
     check_cases(run_single, 20_000, seed=1)
+    check_cases(run_steered, 5_000, seed=1)
     check_cases(run_batch, 5_000, seed=1)
     check_cases(read_options, 20_000, seed=1)
 
@@ -133,6 +151,9 @@ def test_wrong_presets_tasks_and_configurations_are_refused(name: str, value: An
         ("Merge", {"other_vehicles_type": np.zeros(2)}),
         ("Merge", {"action": {"target_speeds": 1j}}),
         ("Merge", {3: 4}),
+        ("TwoWay", {"action": {"type": {}}}),
+        ("TwoWay", {"action": {"type": "ContinuousAction", "clip": np.zeros(2)}}),
+        ("TwoWay", {"action": {"type": "ContinuousAction", "speed_range": 1j}}),
     ],
 )
 def test_values_of_the_wrong_type_are_refused(task: str, config: Any) -> None:

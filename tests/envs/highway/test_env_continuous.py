@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+import policy_inertia as pi
 from policy_inertia import InputError
 from policy_inertia.envs.highway import TrafficEnv, TrafficVectorEnv
 from policy_inertia.envs.highway.simulator.scene_store import SceneStore
@@ -73,6 +74,24 @@ def test_a_copied_scene_and_a_pickled_env_go_on_like_the_original() -> None:
     other.reset(seed=2)
     store.take(np.array([0]), other.simulation.scenes)
     np.testing.assert_array_equal(other.step([-0.3, -0.02])[0], after[0])
+
+
+def test_evaluate_gives_the_same_episodes_in_a_batch_and_in_single_envs() -> None:
+    def driver(obs: np.ndarray) -> np.ndarray:
+        ego = obs.reshape(-1, 10, 5)[:, 0]
+        steering = np.clip(-0.1 * (ego[:, 2] - 0.5) - ego[:, 4], -1, 1)
+        return np.stack([np.full(len(ego), -0.2), steering], axis=1).astype(np.float32)
+
+    batch = gym.make(ID, config=STEERED)
+    policy = pi.load_core(driver, batch).with_filter(pi.Exponential(0.5))
+    evaluations = [
+        pi.evaluate(policy, env, 3, seed=1).episodes
+        for env in (batch, lambda: TrafficEnv("TwoWay", STEERED))
+    ]
+    for one, other in zip(*evaluations, strict=True):
+        assert one.return_ == other.return_
+        np.testing.assert_array_equal(one.actions, other.actions)
+    assert len({len(episode.actions) for episode in evaluations[0]}) > 1
 
 
 def test_numbers_outside_the_box_are_clipped() -> None:
