@@ -198,8 +198,8 @@ def _check_vehicle(vehicle: Any, is_ego: bool, simulation: Simulation) -> None:
     known = kind is ego_kind if is_ego else kind is IDMVehicle or issubclass(kind, Driver)
     if not known:
         raise InputError(
-            f"a {kind.__name__} has no counterpart here: the ego must be of {ego_kind.__name__} "
-            "and all others IDMVehicle"
+            f"a {kind.__name__} has no counterpart here: the ego must be of class "
+            f"{ego_kind.__name__} and all others IDMVehicle"
         )
     if len(route_of(vehicle)) > (records.ROUTE if simulation.task.routes else 0):
         raise InputError(
