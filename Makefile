@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-continuous benchmark-atari study-plug-in clean
+.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-continuous benchmark-atari clean
 
 demo: $(VENV)/.core  ## a policy that jitters and one that does not: tables, a picture, a film of both
 	$(BIN)/policy-inertia evaluate two-way-dqn --episodes 200
@@ -49,9 +49,6 @@ benchmark-continuous: $(VENV)/.test  ## latency of filters around continuous pol
 
 benchmark-atari: $(VENV)/.test  ## learning from pixels beside PyTorch
 	$(BIN)/python benchmarks/atari.py
-
-study-plug-in: $(VENV)/.test  ## run the missing seeds of the plug-in study, print its tables
-	$(BIN)/python -m policy_inertia.study.declared.plug_in
 
 benchmark-simulator: $(VENV)/.test  ## our Highway tasks beside highway-env
 	$(BIN)/python benchmarks/simulator.py

@@ -6,7 +6,7 @@ A DQN of Stable-Baselines3 on Two-Way and the same DQN with a controller drive f
     python examples/before_and_after.py --out before-and-after.gif
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tyro
@@ -14,13 +14,17 @@ import tyro
 import policy_inertia as pi
 from policy_inertia.drawing.video import write
 from policy_inertia.evaluation.recording import record
-from policy_inertia.study.declared.plug_in import CORE_STEPS, KWARGS, STEPS, TASK, train_core
+from policy_inertia.study.declared.transfer import STEPS, STUDY
+from policy_inertia.study.run.core_training import train_core
+
+(CELL,) = STUDY.only(["dqn-two-way"]).cells
+TASK, KWARGS = CELL.core.env, CELL.core.env_kwargs
 
 
 @dataclass(frozen=True)
 class Options:
     out: Path = Path("before-and-after.gif")
-    core_steps: int = CORE_STEPS
+    core_steps: int = CELL.core.steps
     """Steps of the DQN."""
     steps: int = STEPS
     """Steps of the controller."""
@@ -35,7 +39,7 @@ class Options:
 def main(options: Options) -> None:
     core = Path("runs") / "before-and-after" / "core.zip"
     if not core.exists():
-        train_core(core, options.seed, options.core_steps)
+        train_core(replace(CELL.core, steps=options.core_steps), core, options.seed)
     result = pi.smooth(
         core,
         TASK,

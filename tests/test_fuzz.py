@@ -28,9 +28,10 @@ from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identi
 from policy_inertia.run_settings import RunConfig, settings
 from policy_inertia.schema import read_as
 from policy_inertia.smoothing.smooth_folder import SmoothFolder
+from policy_inertia.storage import FORMAT
 from policy_inertia.study.analysis.at_budget import budget_records, read_records, write_records
-from policy_inertia.study.analysis.plug_in_records import estimate_policies, read_plug_in
 from policy_inertia.study.analysis.summary import tabulate, to_csv
+from policy_inertia.study.core_records import CoreRecord, read_core_record
 from policy_inertia.study.folder import Levels, RunResult, StudyFolder, collect
 from policy_inertia.study.run_records import Record, read_record, restore, write_record
 from policy_inertia.study.toml import load_study, study_from_dict
@@ -226,19 +227,12 @@ def read_bytes(path: Path, data: bytes) -> None:
 
 
 @CASES
-def test_damaged_records_of_the_plug_in_are_refused_in_one_sentence(
-    cases: int, tmp_path: Path
-) -> None:
-    policies = {name: figures() for name in ("core", "hysteresis", "controller")}
-    tree = {"format": 1, "seed": 0, "policies": policies}
+def test_damaged_records_of_cores_are_refused_in_one_sentence(cases: int, tmp_path: Path) -> None:
+    measured = {"core": figures(), "random": figures()}
+    record = CoreRecord({"seed": 0}, {"jax": "1"}, None, {"core": 1.5}, measured)
+    tree = {"format": FORMAT, **asdict(record)}
     path = tmp_path / "seed-0.json"
-    check_file(
-        path,
-        json.dumps(tree).encode(),
-        lambda _: estimate_policies(read_plug_in(tmp_path, [0])),
-        cases,
-        tree,
-    )
+    check_file(path, json.dumps(tree).encode(), read_core_record, cases, tree)
 
 
 @CASES

@@ -3,7 +3,7 @@
 import pytest
 
 from policy_inertia import InputError, evaluate, load_core
-from policy_inertia.calibration.filter_sweep import calibrate_filter
+from policy_inertia.calibration.filter_sweep import calibrate_filter, refine_filter
 from policy_inertia.metrics.filter_curve import FilterCurve
 from policy_inertia.policies.action_filters.exponential import Exponential
 from policy_inertia.policies.action_filters.rate_limit import RateLimit
@@ -31,6 +31,25 @@ def test_loosest_setting_that_keeps_the_budget_is_taken(core: ContinuousCore) ->
         assert (point.figures["action_fluctuation"] or 1) < point.fluctuation_bound
         if i:
             assert point.fluctuation_bound < core.curve.rows[i - 1].fluctuation_bound
+
+
+def test_refining_comes_closer_to_a_budget_and_keeps_it(core: ContinuousCore) -> None:
+    assert core.curve is not None
+    coarse = core.curve.within(0.05)
+    refined = refine_filter(core, Chase, 0.05)
+    assert refined.curve is not None
+    fine = refined.curve.within(0.05)
+    assert coarse.fluctuation_bound < 0.95 * 0.05
+    assert coarse.fluctuation_bound < fine.fluctuation_bound <= 0.05
+    alphas = [row.setting for row in refined.curve.rows]
+    assert alphas == sorted({*alphas, *(row.setting for row in core.curve.rows)}, reverse=True)
+
+
+@pytest.mark.parametrize("budget", [0.0001, 0.9])
+def test_where_no_setting_or_every_setting_keeps_a_budget_there_is_nothing_to_refine(
+    core: ContinuousCore, budget: float
+) -> None:
+    assert refine_filter(core, Chase, budget).curve == core.curve
 
 
 def test_curve_survives_json_and_is_printed(core: ContinuousCore) -> None:

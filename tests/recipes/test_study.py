@@ -15,7 +15,7 @@ from policy_inertia.study.run.scheduler import run_study
 from policy_inertia.study.run.workers import Workers
 from tests.support.recipes import ROOT, blocks
 
-OURS = {"filters", "frontier", "limit", "paper"}
+OURS = {"filters", "frontier", "limit", "paper", "transfer"}
 
 
 @pytest.fixture
@@ -65,12 +65,14 @@ def check_run(study: Study, out: Path) -> None:
 def test_a_file_in_the_folder_is_a_study(tmp_path: Path) -> None:
     assert set(studies()) == OURS | {"poles"}
     study = find_study("poles")
+    assert isinstance(study, Study)
     check_plan(study)
     check_run(study, tmp_path / "out")
 
 
 def test_a_toml_file_anywhere_is_a_study(toml: Path, tmp_path: Path) -> None:
     study = find_study(str(toml))
+    assert isinstance(study, Study)
     assert study.name == "poles"
     check_plan(study)
     check_run(study, tmp_path / "out")

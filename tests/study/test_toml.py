@@ -7,6 +7,7 @@ import pytest
 
 from policy_inertia import InputError
 from policy_inertia.study.declared import find_study
+from policy_inertia.study.plan import Study
 from policy_inertia.study.toml import load_study, study_from_dict
 
 WHOLE = """
@@ -44,6 +45,7 @@ ablation = true
 def test_a_file_can_hold_everything_that_a_study_can(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(WHOLE)
     study = find_study(str(tmp_path / "mine.toml"))
+    assert isinstance(study, Study)
     assert (study.name, study.title, study.about, study.seeds) == (
         "mine",
         "Mine",

@@ -16,6 +16,8 @@ from typing import Any
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.study.plan import first_seeds
 
+LOSS = 0.05
+"""Largest loss that `smooth` allows, as a share of what the core gains over random actions."""
 SHORTEST_CORE = 300  # env steps, so that a trial learns at least once
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from policy_inertia.errors import InputError
 from policy_inertia.files import make_folder, write_file
+from policy_inertia.metrics.measures import RETURN, refuse_incomplete
 from policy_inertia.storage import read_file, read_json
 from policy_inertia.study.core_plan import CoreRun
 
@@ -33,7 +34,11 @@ class CoreRecord:
     versions: dict[str, str]
     commit: str | None
     cpu_seconds: dict[str, float]
-    figures: dict[str, Any]
+    figures: dict[str, dict[str, Any]]
+
+    def __post_init__(self) -> None:
+        for name in ("core", "random"):
+            refuse_incomplete(self.figures.get(name, {}), f"the record's '{name}'", (RETURN,))
 
 
 def read_core_record(file: Path) -> CoreRecord:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from policy_inertia.metrics.measures import FLUCTUATION, RETURN
+from policy_inertia.study.analysis.core_gain import better_than_random, gain
 from policy_inertia.study.analysis.paired import SIGNIFICANT
 from policy_inertia.study.analysis.statistics import Estimate, holm, mean_and_t_interval
 from policy_inertia.study.core_records import CoreRecord
@@ -75,11 +76,6 @@ class BestFilter:
         return self.p is not None and self.p < SIGNIFICANT
 
 
-def better_than_random(records: Sequence[CoreRecord]) -> list[CoreRecord]:
-    """Return the records whose core is better than random actions."""
-    return [r for r in records if _gain(r) > 0]
-
-
 def filter_costs(records: Sequence[CoreRecord]) -> list[FilterAtBudget]:
     """Return every filter at every budget of one cell, in the order of the records."""
     usable = better_than_random(records)
@@ -94,7 +90,7 @@ def filter_costs(records: Sequence[CoreRecord]) -> list[FilterAtBudget]:
                 row = rows.setdefault((name, budget), empty)
                 if "unreachable" in figures:
                     continue
-                row.losses[seed] = (core[RETURN.name] - figures[RETURN.name]) / _gain(record)
+                row.losses[seed] = (core[RETURN.name] - figures[RETURN.name]) / gain(record)
                 for figure in SHARES:
                     share = figures[figure] / core[figure] if core[figure] else 1.0
                     row.shares[figure][seed] = share
@@ -127,8 +123,3 @@ def _compared(cell: str, best: FilterAtBudget, second: FilterAtBudget | None = N
         return BestFilter(cell, best)
     difference = mean_and_t_interval([second.losses[s] - best.losses[s] for s in best.losses])
     return BestFilter(cell, best, second, difference, difference.p)
-
-
-def _gain(record: CoreRecord) -> float:
-    """What the core gains over random actions."""
-    return record.figures["core"][RETURN.name] - record.figures["random"][RETURN.name]

@@ -10,6 +10,7 @@ from policy_inertia.drawing.plots import Panel, save
 from policy_inertia.study.core_plan import CoreStudy
 from policy_inertia.study.core_records import CoreRecord
 from policy_inertia.study.report.filter_page import filter_page, filter_panels
+from policy_inertia.study.report.transfer_page import transfer_page, transfer_panels
 
 Records = Mapping[str, Sequence[CoreRecord]]
 """Records by the title of their cell."""
@@ -22,7 +23,10 @@ class View(NamedTuple):
     panels: Callable[[Records], Sequence[Panel]]
 
 
-VIEWS = {"filters": View(filter_page, filter_panels)}
+VIEWS = {
+    "filters": View(filter_page, filter_panels),
+    "transfer": View(transfer_page, transfer_panels),
+}
 """By the name of the measurement, as in `run.core_job.MEASUREMENTS`."""
 
 

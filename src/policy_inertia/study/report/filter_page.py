@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from policy_inertia.drawing.palette import colour
 from policy_inertia.drawing.plots import Line, Panel
 from policy_inertia.metrics.measures import FLUCTUATION, MEASURES, RETURN
+from policy_inertia.study.analysis.core_gain import better_than_random
 from policy_inertia.study.analysis.filter_costs import (
     BestFilter,
     FilterAtBudget,
     best_filters,
-    better_than_random,
     filter_costs,
 )
 from policy_inertia.study.analysis.statistics import mean_and_t_interval

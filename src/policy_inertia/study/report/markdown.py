@@ -1,9 +1,8 @@
-"""Markdown tables: methods at the same oscillation, and the plug-in study."""
+"""Markdown tables: methods at the same oscillation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from policy_inertia.metrics.measures import CRASHES, OSCILLATION, RETURN
 from policy_inertia.study.analysis.at_budget import (
@@ -19,7 +18,6 @@ from policy_inertia.study.analysis.at_budget import (
     rival_comparisons,
 )
 from policy_inertia.study.analysis.paired import PairedDifference, paired_differences
-from policy_inertia.study.analysis.plug_in_records import PolicyEstimates
 from policy_inertia.study.report.markdown_cells import head, interval, plus_minus, row, signed
 
 RETURN_AND_CRASHES = {RETURN.name: ".1f", CRASHES.name: ".2f"}
@@ -131,35 +129,4 @@ def core_table(comparisons: Sequence[CoreComparison]) -> str:
     for c in comparisons:
         changes = signed(c.return_, ".2f"), signed(c.crash_rate, ".3f")
         lines.append(row(c.ours.task, c.ours.name, f"{c.ours.budget:g}", *changes))
-    return "\n".join(lines)
-
-
-def plug_in_table(rows: Sequence[PolicyEstimates]) -> str:
-    """Return a line for each policy: its figures, and their change from its own core."""
-    lines = head(
-        *("", OSCILLATION.label, RETURN.label, CRASHES.label),
-        *("oscillation / core's", "change of return", "change of crash rate"),
-    )
-    figures = {OSCILLATION.name: ".3f", RETURN.name: ".2f", CRASHES.name: ".3f"}
-    changes = {OSCILLATION.name: ".2f", RETURN.name: "+.1%", CRASHES.name: "+.4f"}
-    for policy in rows:
-        cells = [plus_minus(policy.figures[name], style) for name, style in figures.items()]
-        cells += [
-            "" if policy.changes is None else plus_minus(policy.changes[name], style)
-            for name, style in changes.items()
-        ]
-        lines.append(row(policy.policy, *cells))
-    return "\n".join(lines)
-
-
-def plug_in_by_seed(records: Sequence[dict[str, Any]]) -> str:
-    """Return oscillation / return / crash rate of every policy, a line for each seed."""
-    policies = list(records[0]["policies"])
-    lines = head("seed", *policies)
-    for r in records:
-        cells = [
-            "{oscillation_ratio:.3f} / {return:.2f} / {crash_rate:.3f}".format(**r["policies"][p])
-            for p in policies
-        ]
-        lines.append(row(str(r["seed"]), *cells))
     return "\n".join(lines)

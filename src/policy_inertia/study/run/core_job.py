@@ -18,12 +18,13 @@ from policy_inertia.study.core_records import RECORD, CoreRecord
 from policy_inertia.study.run.core_training import library_versions, train_core
 from policy_inertia.study.run.filter_measurement import measure_filters
 from policy_inertia.study.run.job import Job, serve
+from policy_inertia.study.run.transfer_measurement import measure_transfer
 from policy_inertia.training.run_folder import RunFolder
 
 Measurement = Callable[[Path, Cell, int, Path], dict[str, Any]]
 """From the file of a core, its cell, the seed and a folder for runs to the figures of a record."""
 
-MEASUREMENTS: dict[str, Measurement] = {"filters": measure_filters}
+MEASUREMENTS: dict[str, Measurement] = {"filters": measure_filters, "transfer": measure_transfer}
 """What can be measured around a core, one row each."""
 
 

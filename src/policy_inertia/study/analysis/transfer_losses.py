@@ -1,0 +1,97 @@
+"""What a controller costs around other people's policies, compared with hysteresis.
+
+Losses are shares of what the core gains over random actions, one number for each seed. A core that
+is no better than random actions is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from policy_inertia.metrics.estimates import upper_bound
+from policy_inertia.metrics.measures import OSCILLATION, RETURN
+from policy_inertia.study.analysis.core_gain import better_than_random, gain
+from policy_inertia.study.analysis.paired import SIGNIFICANT
+from policy_inertia.study.analysis.statistics import Estimate, holm, mean_and_t_interval
+from policy_inertia.study.core_plan import LOSS
+from policy_inertia.study.core_records import CoreRecord
+
+POLICIES = ("hysteresis", "controller")
+
+
+@dataclass(frozen=True)
+class TransferAtBudget:
+    """The policies of one cell at one budget.
+
+    Attributes:
+        cell: Title of the cell.
+        budget: The budget, as a share of the core's oscillation ratio.
+        losses: The return that is lost against the core, by policy, one number for each seed.
+        oscillation: Oscillation ratios, by policy.
+        recommended: What the recommended policy loses against the core.
+        p: Student's p-value of "the controller loses as much as hysteresis", paired by seed, after
+            Holm's correction for all rows; None if it is unknown.
+    """
+
+    cell: str
+    budget: float
+    losses: dict[str, list[float]] = field(default_factory=dict)
+    oscillation: dict[str, list[float]] = field(default_factory=dict)
+    recommended: list[float] = field(default_factory=list)
+    p: float | None = None
+
+    @property
+    def differences(self) -> list[float]:
+        """What the controller loses more than hysteresis, by seed; negative if it is better."""
+        pairs = zip(self.losses["controller"], self.losses["hysteresis"], strict=True)
+        return [ours - theirs for ours, theirs in pairs]
+
+    @property
+    def difference(self) -> Estimate:
+        """The mean of the differences."""
+        return mean_and_t_interval(self.differences)
+
+    @property
+    def upper(self) -> float:
+        """The one-sided upper 95% bound of the mean difference."""
+        return upper_bound(self.differences)
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the difference stands after the correction."""
+        return self.p is not None and self.p < SIGNIFICANT
+
+    @property
+    def misses(self) -> int:
+        """In how many seeds the recommended policy loses more than it was allowed to."""
+        return sum(loss > LOSS for loss in self.recommended)
+
+
+def transfer_losses(cells: Mapping[str, Sequence[CoreRecord]]) -> list[TransferAtBudget]:
+    """Return every cell at every budget; `cells` has records by the title of their cell."""
+    rows = []
+    for title, records in cells.items():
+        usable = better_than_random(records)
+        budgets = usable[0].figures["policies"] if usable else ()
+        rows += [_row(title, budget, usable) for budget in budgets]
+    known = [(i, p) for i, row in enumerate(rows) if (p := row.difference.p) is not None]
+    adjusted = holm([p for _, p in known])
+    for (i, _), p in zip(known, adjusted, strict=True):
+        rows[i] = replace(rows[i], p=p)
+    return rows
+
+
+def _row(title: str, budget: str, records: Sequence[CoreRecord]) -> TransferAtBudget:
+    row = TransferAtBudget(
+        title, float(budget), {name: [] for name in POLICIES}, {name: [] for name in POLICIES}
+    )
+    for record in records:
+        core, level = record.figures["core"], record.figures["policies"][budget]
+        losses = {"core": 0.0}
+        for name in POLICIES:
+            losses[name] = (core[RETURN.name] - level[name][RETURN.name]) / gain(record)
+            row.losses[name].append(losses[name])
+            row.oscillation[name].append(level[name][OSCILLATION.name])
+        row.recommended.append(losses[level["recommended"]])
+    return row

@@ -1,0 +1,64 @@
+"""The study of `smooth` around other people's policies, and a tiny seed of it."""
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from stable_baselines3.common.env_util import make_vec_env
+
+from policy_inertia.study.core_plan import Core, CoreStudy
+from policy_inertia.study.core_records import RECORD, read_core_record
+from policy_inertia.study.declared.transfer import BUDGETS, STUDY
+from policy_inertia.study.report.core_page import core_page
+from policy_inertia.study.run.core_job import core_job, execute
+from policy_inertia.study.run.core_training import algorithm_of
+from policy_inertia.training.run_folder import evaluated_policies
+
+TINY = {"learning_starts": 50, "policy_kwargs": {"net_arch": [8], "n_quantiles": 4}}
+
+
+def test_three_algorithms_train_cores_on_four_tasks_with_five_seeds() -> None:
+    cells = {(cell.core.algorithm, cell.core.env.split("/")[-1]) for cell in STUDY.cells}
+    tasks = ("CartPole-v1", "Acrobot-v1", "LunarLander-v3", "TwoWay-v0")
+    assert cells == {(name, task) for name in ("DQN", "PPO", "QRDQN") for task in tasks}
+    assert len({cell.name for cell in STUDY.cells}) == 12
+    assert STUDY.seeds == (100, 101, 102, 103, 104)
+    assert all(cell.budgets == BUDGETS for cell in STUDY.cells)
+
+
+@pytest.mark.parametrize("name", ["DQN", "PPO", "QRDQN"])
+def test_every_setting_is_an_argument_of_its_algorithm(name: str) -> None:
+    for cell in STUDY.cells:
+        if cell.core.algorithm == name:
+            envs = make_vec_env("CartPole-v1", cell.core.envs)
+            algorithm_of(name)("MlpPolicy", envs, device="cpu", **copy.deepcopy(cell.core.settings))
+
+
+def test_a_seed_trains_one_controller_for_all_budgets_and_goes_on_after_a_kill(
+    tmp_path: Path,
+) -> None:
+    (cell,) = STUDY.only(["qrdqn-cartpole"]).cells
+    core = Core("QRDQN", "CartPole-v1", 200, 1, TINY)
+    cell = replace(cell, core=core, episodes=3, calibration_episodes=2, steps=200)
+    study = CoreStudy("tiny", "One cell", (cell,), seeds=(3,))
+    (run,) = study.runs(tmp_path)
+    execute(core_job(run))
+    record = read_core_record(run.path / RECORD)
+    levels = record.figures["policies"]
+    assert set(levels) == set(record.figures["budgets"]) == {repr(b) for b in BUDGETS}
+    for level in levels.values():
+        assert level["recommended"] in ("core", "hysteresis", "controller")
+        for name in ("hysteresis", "controller"):
+            assert 0 <= level[name]["oscillation_ratio"] <= 1
+    assert set(record.cpu_seconds) == {"core", "measured"}
+    trained = evaluated_policies(run.path / "measured" / "controller")[40]
+    before = trained.stat().st_mtime_ns
+    (run.path / RECORD).unlink()
+    execute(core_job(run))
+    again = read_core_record(run.path / RECORD)
+    assert again.figures == record.figures
+    assert again.cpu_seconds == {}  # the times of a resumed seed are unknown
+    assert trained.stat().st_mtime_ns == before
+    page = core_page(study, {cell.title: [again]})
+    assert f"| {cell.title} | 1 |" in page
