@@ -1,7 +1,6 @@
 import io
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -35,8 +34,8 @@ class FakeRun:
         return Path(self.label)
 
     @property
-    def config(self) -> Any:
-        return SimpleNamespace(steps=100)
+    def steps(self) -> int:
+        return 100
 
 
 @pytest.fixture
