@@ -48,8 +48,8 @@ Its limit adds the input `tokens` and the output `next_tokens`, in millionths of
 """
 USE_ONNX_BOX = """
 `policy.onnx` is the same policy for any ONNX runtime: inputs `observation` and `previous_action`
-(NaN at the start of an episode), output `action`. Give the last `next_...` output back to each other
-input; at the start of an episode any number will do.
+(NaN at the start of an episode), output `action`. Give the last `next_...` output back to each
+other input; at the start of an episode any number will do.
 """
 
 
