@@ -69,7 +69,8 @@ METHODS: dict[str, Method] = {
 AROUND_A_CORE: dict[str, Method] = {
     "smooth": Method(
         "a gate for every price of switching around a frozen core",
-        GateConfig(core=FrozenConfig(), refund=0.1),
+        # a gate is to be better than hysteresis on the core, which knows what the core prefers
+        GateConfig(core=FrozenConfig(), refund=0.1, hidden=(128, 128), learning_rate=4e-4),
     ),
     "smooth-limit": Method(
         "a gate for every limit on switching around a frozen core",
