@@ -34,7 +34,7 @@ SPOTS = (
 
 @dataclass(frozen=True)
 class Line:
-    """A curve, shaded between `low` and `high` if they are given."""
+    """A curve, shaded between `low` and `high` if they are given, or with `bars` between them."""
 
     label: str
     colour: str
@@ -44,6 +44,7 @@ class Line:
     high: Any = None
     dashed: bool = False
     dots: bool = False
+    bars: bool = False
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,11 @@ def _draw(axis: Any, panel: Panel) -> None:
     for line in panel.lines:
         style, marker = _dashes(line), _dot(line)
         axis.plot(line.x, line.y, color=line.colour, lw=2, ls=style, marker=marker, ms=3.5)
-        if line.low is not None:
+        if line.low is not None and line.bars:
+            middle = np.asarray(line.y, float)
+            reach = [middle - line.low, line.high - middle]
+            axis.errorbar(line.x, middle, reach, color=line.colour, alpha=0.5, lw=1.2, ls="none")
+        elif line.low is not None:
             axis.fill_between(line.x, line.low, line.high, color=line.colour, alpha=0.15, lw=0)
         heights = np.asarray(line.y, float)
         heights = heights[np.isfinite(heights)]

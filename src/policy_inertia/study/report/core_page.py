@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from policy_inertia.drawing.plots import Panel, save
+from policy_inertia.drawing.plots import Panel, render
+from policy_inertia.files import make_folder, write_file
 from policy_inertia.study.core_plan import CoreStudy
 from policy_inertia.study.core_records import CoreRecord
 from policy_inertia.study.report.filter_page import filter_page, filter_panels
 from policy_inertia.study.report.transfer_page import transfer_page, transfer_panels
 
+WIDTH = 3.6  # inches of a panel
 Records = Mapping[str, Sequence[CoreRecord]]
 """Records by the title of their cell."""
 
@@ -41,5 +43,7 @@ def write_picture(study: CoreStudy, records: Records, folder: Path) -> Path | No
     if not panels:
         return None
     path = folder / f"{study.name}.png"
-    save(panels, "", path, legend=True)
+    (picture,) = render(panels, kinds=["png"], legend=True, width=WIDTH)
+    make_folder(folder)
+    write_file(path, picture)
     return path

@@ -117,8 +117,8 @@ def filter_panels(cells: Cells) -> list[Panel]:
         if lines:
             panels.append(
                 Panel(
-                    f"{title}: action fluctuation, share of the core's",
-                    "return, share of (core − random)",
+                    f"{title}: share of the movement",
+                    "share of the gain",
                     lines,
                     label_ends=False,
                     y_limits=(LOWEST, 1.1),
@@ -138,4 +138,5 @@ def _line(name: str, shade: str, rows: Sequence[FilterAtBudget]) -> Line:
         [1.0, *(1 - (e.high or 0.0) for e in losses)] if known else None,
         [1.0, *(1 - (e.low or 0.0) for e in losses)] if known else None,
         dots=True,
+        bars=True,
     )
