@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from policy_inertia import Policy, train
+from policy_inertia import Policy, load_core, smooth, train
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from tests.support import lights
 
@@ -30,8 +30,11 @@ CORE = {
 }
 
 
-def shares_of_the_optimum(policy: Policy) -> list[float]:
-    """Exact priced values of what a dial does, as shares of the best ones."""
+def shares_of_the_optimum(policy: Policy, allowed: np.ndarray | None = None) -> list[float]:
+    """Exact priced values of what a dial does, as shares of the best ones.
+
+    `allowed[s, a_prev, a]` restricts the actions of the best ones.
+    """
     shares = []
     for price in PRICES:
         columns = [
@@ -42,7 +45,7 @@ def shares_of_the_optimum(policy: Policy) -> list[float]:
             )[0]
             for a in range(lights.N_ACTIONS)
         ]
-        best = lights.solve(price).argmax(-1)
+        best = lights.solve(price, allowed).argmax(-1)
         value = lights.value(np.stack(columns, 1), price)
         shares.append(value / lights.value(best, price))
     return shares
@@ -60,4 +63,29 @@ def test_curve_of_a_dial_does_not_follow_the_size_of_rewards(tmp_path: Path) -> 
         **RUN,
     )
     shares = shares_of_the_optimum(policy)
+    assert min(shares) > 0.9, shares
+
+
+def test_curve_of_smooth_does_not_follow_the_size_of_rewards(tmp_path: Path) -> None:
+    env = partial(lights.EndingLights, factor=FACTOR)
+    q = FACTOR * np.vstack([lights.solve(0.0)[:, 0], np.zeros((1, lights.N_ACTIONS))])
+    smooth(
+        lambda obs: obs @ q,
+        env,
+        steps=8_000,
+        train=True,
+        episodes=2,
+        out=tmp_path,
+        core_options={"output": "q"},
+        batch_size=64,
+        learning_rate=1e-3,
+        hidden=(64, 64),
+        **RUN,
+    )
+    policy = Policy.load(
+        tmp_path / "controller", core=load_core(lambda obs: obs @ q, env, output="q")
+    )
+    follows = np.eye(lights.N_ACTIONS, dtype=bool)[q[:-1].argmax(1)]
+    allowed = np.eye(lights.N_ACTIONS, dtype=bool)[None] | follows[:, None]
+    shares = shares_of_the_optimum(policy, allowed)
     assert min(shares) > 0.9, shares
