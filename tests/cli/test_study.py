@@ -34,3 +34,20 @@ def test_study_is_estimated_run_and_compared_at_its_budgets(run: Run, tmp_path: 
     assert code == 0
     assert "| one action |" in text  # the rival that never switches
     assert (out / "records.csv").exists()
+
+
+def test_a_study_of_cores_is_shown_from_its_records_without_training(
+    run: Run, tmp_path: Path
+) -> None:
+    records = Path(__file__).parents[2] / "results" / "filters"
+    words = ("study", "filters", "--records", records, "--out", tmp_path / "out")
+    code, text, _ = run(*words, "--dry-run")
+    assert code == 0
+    assert "hopper: 0 of 5 seeds to do" in text
+    code, text, _ = run(*words, "--only", "hopper", "--seeds", 2)
+    assert code == 0
+    assert "| Hopper | 2 |" in text
+    assert (tmp_path / "out" / "filters.png").exists()
+    code, _, error = run(*words, "--ray")
+    assert code == 2
+    assert "'filters' does not run on Ray" in error
