@@ -72,6 +72,7 @@ def test_while_the_core_is_watched_the_critics_learn_its_value(watching: bool) -
         alternating,
         probes.Clock,
         gamma=0.5,
+        hidden=(64, 64),
         learning_rate=3e-3,
         target_rate=0.05,
         learning_starts=200,
