@@ -64,6 +64,18 @@ def test_unit_of_preferences_is_the_median_gap_of_the_two_best_scores() -> None:
     assert SpacesWithCore.of_core(core).measured(obs[:1]).unit == 0.0
 
 
+def test_core_is_measured_with_observations_of_the_type_that_it_knows() -> None:
+    types = set()
+
+    def core(obs: np.ndarray) -> np.ndarray:
+        types.add(obs.dtype)
+        return obs @ W
+
+    spaces = SpacesWithCore.of_core(load_core(core, "CartPole-v1", output="q"))
+    spaces.measured(OBS.astype(np.float64))
+    assert types == {np.dtype(np.float32)}
+
+
 def test_measured_numbers_survive_a_checkpoint_and_a_file() -> None:
     spaces = SpacesWithCore.of_core(linear_core(), unit=0.5)
     other = dataclasses.replace(spaces, unit=2.0)

@@ -16,6 +16,7 @@ from policy_inertia.envs.making import EnvLike
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.calibration_table import Calibration, Row
+from policy_inertia.metrics.setting_rows import loosest_within
 from policy_inertia.policies.policy import Policy
 from policy_inertia.seeds import Stream
 
@@ -121,26 +122,19 @@ def refine(
     with opened(env, table.episodes, env_kwargs) as envs:
         episodes = Episodes(envs, table.episodes, table.seed)
         for _ in range(HALVINGS):
-            place = _loosest(rows, budget)
-            if place is None or place == 0 or rows[place].mode != rows[place - 1].mode:
+            low = loosest_within(rows, _smallest_budget, budget)
+            if low is None or low is rows[0]:
                 break
-            low, high = rows[place], rows[place - 1]
+            place = rows.index(low)
+            high = rows[place - 1]
+            if low.mode != high.mode:
+                break
             apart = high.oscillation_ratio - low.oscillation_ratio > CLOSE
             if not apart or _is_cliff(low.setting, high.setting):
                 break
             middle = policy.at_row(dataclasses.replace(low, setting=_middle(low, high)))
             rows.insert(place, episodes.row(middle, _middle(low, high)))
     return policy.replace(calibration=dataclasses.replace(table, rows=tuple(rows)))
-
-
-def _loosest(rows: Sequence[Row], budget: float) -> int | None:
-    """The place of the row that `Calibration.within` takes; None if no row keeps the budget."""
-    place = None
-    for i in reversed(range(len(rows))):
-        if rows[i].smallest_budget > budget:
-            break
-        place = i
-    return place
 
 
 def _middle(low: Row, high: Row) -> float:

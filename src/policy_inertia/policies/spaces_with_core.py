@@ -83,7 +83,8 @@ class SpacesWithCore(Spaces):
         """The same spaces with the core's typical gap between its two best scores."""
         if self.actions.width < 2:
             return self
-        acting = self.core.acting(self.without_core.decode(vectors))
+        obs = self.without_core.decode(vectors).astype(self.core.space.dtype)
+        acting = self.core.acting(obs)
         best = np.sort(np.asarray(acting.scores, np.float64), axis=1)
         gaps = best[:, -1] - best[:, -2]
         gaps = gaps[gaps > 0]

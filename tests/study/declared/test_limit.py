@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from policy_inertia.study.analysis.at_budget import TUNED, at_budgets, read_records
+from policy_inertia.study.analysis.paired import paired_differences
 from policy_inertia.study.declared.limit import BUDGETS, STUDY
 from policy_inertia.study.report.markdown import MEASURED, budget_tables, paired_page
 from policy_inertia.study.run_records import Records, read_record
@@ -97,3 +98,41 @@ def test_what_the_page_says_of_no_limit_is_the_mean_of_the_runs() -> None:
     page = " ".join((ROOT / "docs" / "limits.md").read_text().split())
     limit, plain = means["limit-dqn"], means["dial-dqn"]
     assert f"it returns {limit:.1f}, and the same learner that knows no limits {plain:.1f}" in page
+
+
+def test_the_table_in_readme_is_part_of_the_page() -> None:
+    rows = {
+        "DQN with hysteresis": "DQN",
+        "the dial's learner without a price, with hysteresis": "twin critics",
+        "**the dial**: one run for every degree of smoothness": "dial by price",
+        "**the dial inside a limit** that is always kept": "dial by price" + TUNED,
+    }
+    readme, page = ((ROOT / f).read_text() for f in ("README.md", "docs/limits.md"))
+    of_two_way = page.partition("**Two-Way, simple**")[2].partition("**Merge**")[0]
+    for label, name in rows.items():
+        shown = _cells(readme, label)
+        assert len(shown) == 2
+        for cell, whole in zip(shown, _cells(of_two_way, name)[-2:], strict=True):
+            assert whole.startswith(cell), (label, cell, whole)
+
+
+def _cells(text: str, label: str) -> list[str]:
+    (line,) = [x for x in text.splitlines() if x.startswith(f"| {label} |")]
+    return [cell.strip() for cell in line.strip("|").split("|")[1:]]
+
+
+def test_what_readme_says_of_the_dial_inside_a_limit_is_measured() -> None:
+    rows = at_budgets(read_records(RESULTS / "records.csv"))
+    cells = paired_differences(rows, "dial by price" + TUNED, "return")
+    tested = [c for c in cells if c.estimate.low is not None]
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert f"for the study's {len(tested)} cells" in readme
+    at = {(c.task, c.rival): c for c in cells if c.budget == 0.15}
+    learner, core = (
+        at["Two-Way, simple", rival] for rival in ("twin critics", "core of dial by price")
+    )
+    e = learner.estimate
+    assert f"gains {e.value:.1f} [{e.low:.1f}, {e.high:.1f}] over its learner" in readme
+    assert not learner.resolved
+    assert f"its gain of {core.estimate.value:.1f} over hysteresis on its own core does" in readme
+    assert core.resolved
