@@ -1,5 +1,6 @@
 """Models that were trained inside a VecNormalize, without its statistics."""
 
+import pickle
 import shutil
 import warnings
 from pathlib import Path
@@ -111,3 +112,61 @@ def test_damaged_observation_in_a_zip_is_no_warning(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         load_core(bad, gym.make("CartPole-v1"))
+
+
+@pytest.mark.parametrize("name", ["DQN", "PPO"])
+def test_zip_that_needs_the_statistics_beside_it_uses_them(
+    name: str, normalised: dict[tuple[str, bool], Path], tmp_path: Path
+) -> None:
+    zipped, statistics = tmp_path / "CartPole-v1.zip", tmp_path / "CartPole-v1" / "vecnormalize.pkl"
+    statistics.parent.mkdir()
+    shutil.copy(normalised[name, True], zipped)
+    shutil.copy(normalised[name, True].parent.parent / f"{name}.pkl", statistics)
+    (warning,) = warnings_of(zipped)
+    assert warning.startswith(f"{statistics} lies beside CartPole-v1.zip")
+    assert "is used" in warning
+    obs = np.random.default_rng(0).normal(0, 1, (100, 4)).astype(np.float32)
+    used = load_core(zipped, "CartPole-v1", warn=lambda _: None)
+    given = load_core(zipped, "CartPole-v1", normalise=statistics)
+    np.testing.assert_array_equal(used.acting(obs).scores, given.acting(obs).scores)
+    without = load_core(zipped, "CartPole-v1", normalise=False)
+    assert abs(without.acting(obs).scores - given.acting(obs).scores).max() > 1e-3
+
+
+class Poison:
+    """What runs code when it is unpickled."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.trace,)
+
+
+class Plain:
+    """An object with any state."""
+
+    poison: Any
+
+
+def test_poisoned_statistics_run_nothing(
+    normalised: dict[tuple[str, bool], Path], tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace"
+    pickle.loads(pickle.dumps(Poison(trace)))
+    assert trace.exists()  # it does run code
+    trace.unlink()
+    shutil.copy(normalised["PPO", True], tmp_path / "model.zip")
+    file = tmp_path / "vecnormalize.pkl"
+    with (normalised["PPO", True].parent.parent / "PPO.pkl").open("rb") as stream:
+        saved = pickle.load(stream)
+    statistics = Plain()
+    for name in ("norm_obs", "obs_rms", "epsilon", "clip_obs"):
+        setattr(statistics, name, getattr(saved, name))
+    statistics.poison = Poison(trace)
+    for content in (Poison(trace), statistics):
+        file.write_bytes(pickle.dumps(content))
+        warnings_of(tmp_path / "model.zip")
+        if content is statistics:  # the numbers in it are still read
+            load_core(tmp_path / "model.zip", "CartPole-v1", normalise=file)
+    assert not trace.exists()

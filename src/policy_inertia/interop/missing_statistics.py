@@ -37,35 +37,43 @@ def statistics_in(folder: Path) -> Path | None:
     return next((path for path in files if os.path.exists(path)), None)
 
 
-def warn_of_missing(
+def statistics_for(
     path: Path,
     data: dict[str, Any],
     space: gym.Space[Any],
     spaces: Spaces,
     warn: Callable[[str], None],
-) -> None:
-    """Warn if the model in a zip seems to need statistics that were not given.
+) -> Path | None:
+    """The statistics beside a zip whose model needs them; None, with a warning if they lack.
 
     Args:
         path: The zip.
         data: The JSON in it.
         space: The env's observation space.
         spaces: The same as ours, with the actions.
-        warn: Called with the warning.
+        warn: Called with a sentence about what is used, or seems to be missing.
     """
-    file = _beside(path, spaces)
+    file, needed = _beside(path, spaces), _normalised(path, data, space)
+    if file is not None and needed:
+        warn(
+            f"{file} lies beside {path.name}, which was trained inside a VecNormalize, and is "
+            "used: if it is not of this training, add --normalise FILE or --normalise none (in "
+            "Python normalise=...)"
+        )
+        return file
     if file is not None:
         warn(
             f"{file} lies beside {path.name}, and a zip does not hold such statistics: if the "
             f"policy was trained with them, add --normalise {file} (in Python normalise=...), or "
             "it sees observations on another scale than in training"
         )
-    elif _normalised(path, data, space):
+    elif needed:
         warn(
             f"{path} was trained inside a VecNormalize, and a zip does not hold its statistics: if "
             "it normalised observations, add --normalise FILE (in Python normalise=...), a .npz or "
             ".pkl, or the policy sees observations on another scale than in training"
         )
+    return None
 
 
 def _beside(path: Path, spaces: Spaces) -> Path | None:

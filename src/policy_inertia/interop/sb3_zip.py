@@ -27,7 +27,7 @@ from policy_inertia.interop.foreign_files import (
     shown,
     size_of,
 )
-from policy_inertia.interop.missing_statistics import statistics_in, warn_of_missing
+from policy_inertia.interop.missing_statistics import statistics_for, statistics_in
 from policy_inertia.interop.sb3 import NetworkReading, read_actor, read_policy
 from policy_inertia.interop.sb3_actor import rebuild_actor, refuse_other_bounds
 from policy_inertia.interop.sb3_network import (
@@ -86,8 +86,10 @@ def load_zip(source: Path, env: Any, options: CoreOptions) -> Core | ContinuousC
     if normalise is None and source.is_dir():
         normalise = statistics_in(source)
     space, spaces = read_env(path, env, options)
-    statistics = read_statistics(normalise, spaces)
     weights, data = _open_zip(path)
+    if normalise is None:
+        normalise = statistics_for(path, data, space, spaces, options.warn)
+    statistics = read_statistics(normalise, spaces)
     name = options.name or source_name(path)
     core: Core | ContinuousCore
     if spaces.actions.finite:
@@ -98,8 +100,6 @@ def load_zip(source: Path, env: Any, options: CoreOptions) -> Core | ContinuousC
     else:
         saved = (weights, data)
         core = _read_actor(path, saved, name, space, spaces, statistics, options.trust)
-    if normalise is None:
-        warn_of_missing(path, data, space, spaces, options.warn)
     return core
 
 

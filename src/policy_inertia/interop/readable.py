@@ -1,0 +1,68 @@
+"""What `load_core` reads: the table on the page about other people's policies, one row each.
+
+A test compares the page with `readable_table`. A loader that learns a new kind adds a row here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Readable(NamedTuple):
+    """One kind of policy.
+
+    Attributes:
+        source: What the user has.
+        reading: How it is read.
+        exported: Whether it can be exported, alone or made smooth; empty for yes.
+    """
+
+    source: str
+    reading: str
+    exported: str = ""
+
+
+READABLE = (
+    Readable(
+        "a model of Stable-Baselines3 or sb3-contrib: DQN, QR-DQN, PPO or A2C",
+        "A standard MLP or Nature CNN policy becomes layers that NumPy runs, and is compared with "
+        "the model. Any other policy is called through torch",
+        "standard policies",
+    ),
+    Readable(
+        "its `.zip`, or the folder in which RL Zoo keeps it",
+        "the same layers, from the weights in the file. In a folder, `best_model.zip` comes first, "
+        "then `ENV.zip`",
+    ),
+    Readable(
+        "a model that was trained inside a `VecNormalize`",
+        "its statistics become the first layer: those of the live model, of `vecnormalize.pkl` in "
+        "an RL Zoo folder or beside a zip that needs it, or of `normalise=`",
+    ),
+    Readable(
+        "a live SBX model",
+        "through JAX. Tried with SBX 0.28; our tests run it only if SBX is installed. Zips of SBX "
+        "hold nothing but pickles and are refused",
+        "no",
+    ),
+    Readable(
+        "an `.onnx` file with one input",
+        "through onnxruntime. What it returns is inferred from names, types and values; or give "
+        "`output=` and, if there are several outputs, `output_name=`",
+        "continuous actions, if it is a perceptron",
+    ),
+    Readable(
+        "a function of one observation or of a batch, or an object with `predict`",
+        "tried with two or three observations",
+        "no",
+    ),
+    Readable("a run folder, policy file or `Policy` of ours", "for a nested method, its core"),
+)
+"""The rows of the table, in its order."""
+
+
+def readable_table() -> str:
+    """The table as Markdown."""
+    lines = ["| You have | How it is read | Exported |", "|---|---|---|"]
+    lines += [f"| {row.source} | {row.reading} | {row.exported or 'yes'} |" for row in READABLE]
+    return "\n".join(lines)
