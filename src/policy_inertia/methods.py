@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from policy_inertia.algorithms.controllers.dial import DialConfig
 from policy_inertia.algorithms.controllers.gate import GateConfig
 from policy_inertia.algorithms.controllers.inertia import InertiaConfig
+from policy_inertia.algorithms.controllers.lagrangian import LagrangianConfig
 from policy_inertia.algorithms.controllers.token_planner import LimitConfig, LimitGateConfig
 from policy_inertia.algorithms.dqn import DQNConfig
 from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.algorithms.sac import SACConfig
+from policy_inertia.algorithms.temporl import TempoRLConfig
 from policy_inertia.errors import InputError, nearest
 
 REPEATS = (1, 2, 4, 8)
 """The paper's repetition set."""
+SKIPS = tuple(range(1, 11))
+"""TempoRL's skips: up to 10 steps, as its authors use most."""
 PENALTY = 0.05
 """The paper's penalty of a switch."""
 
@@ -59,8 +63,15 @@ METHODS: dict[str, Method] = {
     "limit-gate-sac": Method(
         "SAC and a gate for every limit: repeat or follow", LimitGateConfig(core=_SAC)
     ),
+    "lagrangian-dqn": Method(
+        "DQN and a controller whose price of switching follows a budget",
+        LagrangianConfig(core=_SCALED),
+    ),
     "dqn-repeat": Method("DQN that also picks how long to hold an action", _DQN, REPEATS),
     "sac-repeat": Method("SAC that also picks how long to hold an action", _SAC, REPEATS),
+    "temporl": Method(
+        "TempoRL: DQN, and a network for how long to hold its action", TempoRLConfig(), SKIPS
+    ),
     "dqn-ip": Method("DQN trained with a penalty on switching", _DQN, penalty=PENALTY),
     "sac-ip": Method("SAC trained with a penalty on switching", _SAC, penalty=PENALTY),
     "nsac-ip": Method("NSAC trained with a penalty on switching", _NSAC, penalty=PENALTY),

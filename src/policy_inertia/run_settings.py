@@ -78,10 +78,27 @@ class RunConfig:
                 f"repeats is {self.repeats} for {self.method}: a nested method holds its actions "
                 "by its controller, so leave repeats at 1, or choose dqn-repeat or sac-repeat"
             )
-        if self.n_step != 1 and (self.config.traits.nested or self.repeats != (1,)):
+        if self.config.traits.skips:
+            self._refuse_bad_skips()
+        decides = not self.config.traits.nested and not self.config.traits.skips
+        if self.n_step != 1 and not (decides and self.repeats == (1,)):
             raise InputError(
                 f"n_step is {self.n_step} for {self.method}: only methods that decide at every "
                 "step and have no controller learn from several rewards, so leave it at 1"
+            )
+
+    def _refuse_bad_skips(self) -> None:
+        if 1 not in self.repeats:
+            raise InputError(
+                f"repeats is {self.repeats} for {self.method}: it learns from single steps too, so "
+                "give 1 as one of them"
+            )
+        most = self.envs * max(self.repeats)
+        if self.buffer_size < most:
+            raise InputError(
+                f"buffer_size is {self.buffer_size}: {self.envs} envs that hold an action for up "
+                f"to {max(self.repeats)} steps may add {most} transitions in one step, so give at "
+                "least as many"
             )
 
     @property

@@ -78,6 +78,14 @@ class DQNState(NamedTuple):
     size: Array | None  # the unit of both networks' values; None: 1
 
 
+def next_value(config: DQNConfig, network: Network, state: DQNState, next_obs: Array) -> Array:
+    """V of the next observations, by the target network, in the unit of its values."""
+    next_q = network(state.target, next_obs)
+    if config.double:
+        return losses.double_value(next_q, network(state.critic, next_obs))
+    return losses.greedy_value(next_q)
+
+
 def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
     """DQN, alone or as the core of a nested algorithm (its policy is then the greedy one)."""
     optimiser = adam(config.learning_rate)
@@ -96,12 +104,8 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
         if size is not None:
             size = known_size(size, reward)
             reward = reward / divisor(size)
-        next_q = network(state.target, batch.next_obs)
-        if config.double:
-            next_value = losses.double_value(next_q, network(state.critic, batch.next_obs))
-        else:
-            next_value = losses.greedy_value(next_q)
-        target = losses.bellman_target(reward, batch.discount, next_value)
+        value_after = next_value(config, network, state, batch.next_obs)
+        target = losses.bellman_target(reward, batch.discount, value_after)
 
         def loss(critic: Tree) -> tuple[Array, None]:
             q = network(critic, batch.obs)

@@ -36,6 +36,8 @@ class Traits:
     """The price of switching can be set after training."""
     limit: bool = False
     """The limit on switching that it plans with can be set after training."""
+    skips: bool = False
+    """It learns from every part of a stretch over which an action was held."""
 
     @property
     def adjustable(self) -> bool:
@@ -158,6 +160,16 @@ def no_change(drawn: np.ndarray, prev_action: np.ndarray, action: np.ndarray) ->
     return drawn
 
 
+def every_episode(drawn: np.ndarray) -> bool:
+    """All episodes have random actions."""
+    return True
+
+
+def no_lesson(state: Tree, drawn: np.ndarray) -> Tree:
+    """The learner's state stays what it is."""
+    return state
+
+
 def no_epsilon(updates: int) -> float:
     """Stochastic policies explore by sampling."""
     return 0.0
@@ -180,6 +192,11 @@ class Behaviour:
     actions: for example, how many tokens are left."""
     epsilon: Callable[[int], float] = no_epsilon
     """The share of uniformly random actions after this many updates."""
+    explores: Callable[[np.ndarray], Any] = every_episode
+    """Give in which episodes, by their numbers, there are random actions."""
+    finish: Callable[[Tree, np.ndarray], Tree] = no_lesson
+    """Give the learner's state after an episode with these numbers has ended: for example, with
+    another price."""
 
     def act(
         self,
@@ -195,7 +212,8 @@ class Behaviour:
         epsilon = self.epsilon(updates)
         if epsilon > 0:
             random = self.actions.sample(rng, len(obs))
-            action = select(rng.random(len(obs)) < epsilon, random, action)
+            explored = (rng.random(len(obs)) < epsilon) & self.explores(drawn)
+            action = select(explored, random, action)
         return self.permit(action, prev_action, drawn)
 
 

@@ -39,6 +39,11 @@ class Decisions:
         self.over = np.zeros(n, bool)  # whether the last step ended a decision
         self.obs = np.zeros_like(obs)
 
+    @property
+    def owners(self) -> np.ndarray:
+        """The env of each transition that `end` returned last."""
+        return np.flatnonzero(self.over)
+
     def begin(self, choice: np.ndarray, obs: np.ndarray) -> np.ndarray:
         """Start a decision wherever the last one is over; return the primitive actions."""
         idle = self.remaining == 0
@@ -52,6 +57,14 @@ class Decisions:
         self.obs[idle] = obs[idle]
         return select(idle, action, self.prev_action)
 
+    def charged(self, action: np.ndarray, reward: np.ndarray) -> np.ndarray:
+        """The rewards of a primitive step without the penalty of its switches."""
+        if not self.penalty:
+            return reward
+        same = self.actions.equal(action, self.prev_action)
+        switched = ~self.actions.is_null(self.prev_action) & ~same
+        return np.asarray(reward - self.penalty * switched)
+
     def end(
         self,
         action: np.ndarray,
@@ -61,11 +74,7 @@ class Decisions:
         truncated: np.ndarray,
     ) -> Transition:
         """Add one primitive step; return the transitions of the decisions that it ended."""
-        if self.penalty:
-            same = self.actions.equal(action, self.prev_action)
-            switched = ~self.actions.is_null(self.prev_action) & ~same
-            reward = reward - self.penalty * switched
-        self.reward += self.discount * reward
+        self.reward += self.discount * self.charged(action, reward)
         self.discount *= self.gamma
         self.remaining -= 1
         done = terminated | truncated

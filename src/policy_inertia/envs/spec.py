@@ -17,3 +17,6 @@ class Spec(NamedTuple):
     see them."""
     image: tuple[int, int, int] | None = None
     """Channels, height and width, where observations are pixels."""
+    repeats: tuple[int, ...] = (1,)
+    """For how many steps an action may be held. With several numbers, `actions` are choices: an
+    action and a number of steps."""

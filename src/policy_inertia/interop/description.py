@@ -128,6 +128,11 @@ def core_network(policy: Policy) -> tuple[OutputKind, Layers]:
         What the network returns, and its layers, from the env's observations on.
     """
     params = policy.params
+    if policy.traits.skips:
+        raise InputError(
+            f"{policy} has a second network for how long it holds its actions, which no exported "
+            "file has: export dqn-repeat instead, or use the policy file itself"
+        )
     if isinstance(policy.algorithm, Nested):
         params = policy.algorithm.core_params(params)
     kind: OutputKind = "q" if policy.config.core_config.traits.scores == "values" else "logits"

@@ -79,7 +79,9 @@ def choice_spec(spaces: Spaces, repeats: tuple[int, ...]) -> Spec:
             f"the actions are a {spec.actions}: training needs Discrete actions; policies with "
             "continuous ones can be measured, filtered and limited (docs/continuous.md)"
         )
-    return spec if repeats == (1,) else spec._replace(actions=spec.actions.with_repeats(repeats))
+    if repeats == (1,):
+        return spec
+    return spec._replace(actions=spec.actions.with_repeats(repeats), repeats=repeats)
 
 
 def write_policy(path: Path, parts: PolicyParts) -> None:

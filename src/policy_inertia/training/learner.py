@@ -46,6 +46,13 @@ class Learner:
         np.copyto(self._flat, flat)
         return losses
 
+    def finish(self, drawn: np.ndarray) -> None:
+        """Learn from the numbers of an episode that has ended; see `Behaviour.finish`."""
+        state = self.algorithm.behaviour.finish(self.state, drawn)
+        if state is not self.state:
+            self.state = state
+            self.fetch()
+
     def snapshot(self) -> Tree:
         """A copy of the policy's parameters."""
         return jax.tree.map(np.copy, self.acting)

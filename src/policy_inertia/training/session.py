@@ -16,12 +16,14 @@ from policy_inertia.envs.n_step import NStep
 from policy_inertia.envs.scaling_probe import scaled_spaces
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
+from policy_inertia.envs.stretches import Stretches
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.machine import keep_memory
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.policy_file import choice_spec
 from policy_inertia.replay.interface import Replay, Stored
+from policy_inertia.replay.skips import SkipReplay
 from policy_inertia.replay.transitions import TransitionReplay
 from policy_inertia.run_settings import RunConfig
 from policy_inertia.seeds import training_seed
@@ -36,6 +38,12 @@ def make_replay(config: RunConfig, spec: Spec) -> Replay:
 
     A frozen core's outputs ride behind the pixels, so such observations are stored as vectors.
     """
+    if config.config.traits.skips and spec.image is not None:
+        raise InputError(
+            f"{config.env} has pixels and {config.method} learns from vectors: choose dqn-repeat"
+        )
+    if config.config.traits.skips:
+        return SkipReplay(config.buffer_size, spec.obs_dim, spec.actions, config.repeats)
     if spec.image is not None and not spec.core_outputs:
         from policy_inertia.replay.frames import FrameReplay  # start-up time: it imports Numba
 
@@ -71,7 +79,8 @@ class Session:
         init, act, replay = map(np.random.default_rng, np.random.SeedSequence(config.seed).spawn(3))
         self.replay = make_replay(config, self.spec)
         self.learner = Learner(self.algorithm, self.replay.unpack, init)
-        self.decisions = Decisions(
+        decisions = Stretches if config.config.traits.skips else Decisions
+        self.decisions = decisions(
             self.envs.obs, self.spec.actions, config.gamma, config.repeats, config.penalty
         )
         self.n_step = self._make_n_step()
@@ -116,7 +125,7 @@ class Session:
         transitions = self.decisions.end(
             action, step.next_obs, step.reward, step.terminated, step.truncated
         )
-        owners = np.flatnonzero(self.decisions.over)
+        owners = self.decisions.owners
         if self.n_step is not None:
             transitions, owners = self.n_step.join(transitions, step.done)
         self.replay.add(transitions, owners)
@@ -125,6 +134,7 @@ class Session:
         for i in np.flatnonzero(step.done).tolist():
             self.recent.append((float(self.running[i]), lengths[i]))
             self.running[i] = 0
+            self.learner.finish(self.drawn[i])
             self.drawn[i] = self._draw()
         self._learn(before)
 

@@ -15,6 +15,7 @@ from jax import numpy as jnp
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import prices
+from policy_inertia.algorithms.controllers.priced_critics import PricedCritics
 from policy_inertia.algorithms.controllers.task_scale import (
     TaskScale,
     unknown_scale,
@@ -22,7 +23,7 @@ from policy_inertia.algorithms.controllers.task_scale import (
     with_rewards,
 )
 from policy_inertia.algorithms.controllers.valued import ValuedConfig, one_by_one
-from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp
+from policy_inertia.algorithms.controllers.warm_up import WATCHED
 from policy_inertia.algorithms.interface import (
     Acting,
     Algorithm,
@@ -31,7 +32,7 @@ from policy_inertia.algorithms.interface import (
     Dial,
     Traits,
 )
-from policy_inertia.algorithms.learning import Critics, adam, init_critics
+from policy_inertia.algorithms.learning import Critics, init_critics
 from policy_inertia.algorithms.nested import (
     Controller,
     ControllerParts,
@@ -41,12 +42,11 @@ from policy_inertia.algorithms.nested import (
 from policy_inertia.algorithms.value_scale import (
     divisor,
     known_size,
-    scaled_evaluation,
     times,
 )
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_outside
-from policy_inertia.networks.perceptron import Network, one_hot
+from policy_inertia.networks.perceptron import one_hot
 from policy_inertia.types import Array, Number, Transition, Tree
 
 
@@ -149,18 +149,12 @@ class PricedParams(NamedTuple):
     dial: DialSetting | None  # None for one fixed price
 
 
-class Priced:
+class Priced(PricedCritics):
     """Act by twin critics of the value before the price; `config.choice` says how."""
 
     def __init__(self, config: PricedConfig, spec: Spec) -> None:
-        self.config, self.n_actions = config, spec.actions.width
-        self.choose = config.choice
-        self.interval, self.at_once = config.train_interval, config.at_once
-        self.fixed = config.price or 0.0
-        extra = self.n_actions + (prices.FEATURES if config.price is None else 0)
-        self.value = Network(spec, config.hidden, self.n_actions, extra)
-        self.optimiser = adam(config.learning_rate)
-        self.warm_up = WarmUp(config.warmup, config.noise)
+        super().__init__(config, spec, prices.FEATURES if config.price is None else 0)
+        self.config, self.fixed = config, config.price or 0.0
 
     def init(self, rng: np.random.Generator) -> PricedState:
         critics = init_critics(rng, self.value, self.optimiser)
@@ -179,36 +173,17 @@ class Priced:
             price, features = x * (config.largest * scale.decision / unit), prices.features(x)
         refund: Number = prices.REFUND * prices.earning(scale.typical, scale.high)
         refund = refund if config.refund is None else config.refund
-        now, then = (one_hot(a, self.n_actions) for a in (batch.prev_action, batch.action))
-        last = then
-        if features is not None:
-            now, then = (jnp.concatenate([hot, features], -1) for hot in (now, then))
-        u_next = self.value(state.critics.target, batch.next_obs, then).min(0)
-        # this decision's price is no part of U; the next decision's price is still to be paid
-        q_next = prices.net(u_next, jnp.asarray(price)[..., None], last)
-        action_next = self.choose(q_next, core.next.log_pi, batch.action)[1]
-        core_next = core.next.log_pi.argmax(-1)
-        if config.warmup:  # evaluate the core before improving on it
-            watching = state.scale.updates < config.warmup // config.train_interval
-            action_next = jnp.where(watching, core_next, action_next)
-        if x is not None:
-            scale = with_decisions(scale, u_next * unit, batch.action, core_next, x == 0)
-        log_pi_next = losses.log_certain(action_next, self.n_actions)
-        cost = batch.discount * prices.charge(price, batch.action, action_next, refund)
-        batch = batch._replace(reward=batch.reward / unit - cost)
-        critics, size, critic_loss = scaled_evaluation(
-            state.critics,
-            size,
-            self.value,
-            self.optimiser,
-            batch,
-            now,
-            losses.soft_value(log_pi_next, u_next, 0.0),
-            config.target_rate,
-            config.huber,
-            config.at_once,
+        following = self.decide_next(
+            state.critics, batch, core, price, features, state.scale.updates
         )
-        return PricedState(critics, scale._replace(values=size)), {"mixed_critic_loss": critic_loss}
+        if x is not None:
+            scale = with_decisions(
+                scale, following.u * unit, batch.action, following.core_action, x == 0
+            )
+        critics, size, loss = self.evaluate(
+            state.critics, size, unit, batch, following, price, refund
+        )
+        return PricedState(critics, scale._replace(values=size)), {"mixed_critic_loss": loss}
 
     def acting(self, state: PricedState) -> PricedParams:
         # the targets: averages over many updates, which jitter less

@@ -1,0 +1,115 @@
+"""Twin critics of the value before the price of a switch is paid, and how they learn."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jax import numpy as jnp
+
+from policy_inertia.algorithms import losses
+from policy_inertia.algorithms.controllers import prices
+from policy_inertia.algorithms.controllers.valued import ValuedConfig
+from policy_inertia.algorithms.controllers.warm_up import WarmUp
+from policy_inertia.algorithms.interface import CoreOutputs
+from policy_inertia.algorithms.learning import Critics, adam
+from policy_inertia.algorithms.value_scale import scaled_evaluation
+from policy_inertia.envs.spec import Spec
+from policy_inertia.networks.perceptron import Network, one_hot
+from policy_inertia.types import Array, Number, Transition
+
+
+class NextDecisions(NamedTuple):
+    """What follows the transitions of a minibatch."""
+
+    inputs: Array
+    """(B, A + price_inputs) what the critics see beside the observations: a_prev, the price."""
+    u: Array
+    """(B, A) U at the next observations, by the targets."""
+    action: Array
+    """(B,) the next actions."""
+    core_action: Array
+    """(B,) what the core would do."""
+
+
+class PricedCritics:
+    """What controllers share for which switching has a price: U(s, a_prev, a) and its update."""
+
+    def __init__(self, config: ValuedConfig, spec: Spec, price_inputs: int = 0) -> None:
+        self.valued, self.n_actions = config, spec.actions.width
+        self.choose = config.choice
+        self.interval, self.at_once = config.train_interval, config.at_once
+        self.value = Network(spec, config.hidden, self.n_actions, self.n_actions + price_inputs)
+        self.optimiser = adam(config.learning_rate)
+        self.warm_up = WarmUp(config.warmup, config.noise)
+
+    def decide_next(
+        self,
+        critics: Critics,
+        batch: Transition,
+        core: CoreOutputs,
+        price: Number,
+        features: Array | None,
+        updates: Array,
+    ) -> NextDecisions:
+        """Decide at the next observations, at a price.
+
+        Args:
+            critics: The twins.
+            batch: Transitions.
+            core: The core's distributions at them.
+            price: The price of a switch in the unit of the values: one, or one for each row.
+            features: (B, price_inputs) what the critics see of the price; None: nothing.
+            updates: The updates so far.
+        """
+        config = self.valued
+        now, then = (one_hot(a, self.n_actions) for a in (batch.prev_action, batch.action))
+        last = then
+        if features is not None:
+            now, then = (jnp.concatenate([hot, features], -1) for hot in (now, then))
+        u_next = self.value(critics.target, batch.next_obs, then).min(0)
+        # this decision's price is no part of U; the next decision's price is still to be paid
+        q_next = prices.net(u_next, jnp.asarray(price)[..., None], last)
+        action_next = self.choose(q_next, core.next.log_pi, batch.action)[1]
+        core_next = core.next.log_pi.argmax(-1)
+        if config.warmup:  # evaluate the core before improving on it
+            watching = updates < config.warmup // config.train_interval
+            action_next = jnp.where(watching, core_next, action_next)
+        return NextDecisions(now, u_next, action_next, core_next)
+
+    def evaluate(
+        self,
+        critics: Critics,
+        size: Array,
+        unit: Array,
+        batch: Transition,
+        following: NextDecisions,
+        price: Number,
+        refund: Number,
+    ) -> tuple[Critics, Array, Array]:
+        """Take one step of policy evaluation, `value_scale.scaled_evaluation`, at a price.
+
+        Args:
+            critics: The twins before the step; they hold U / size.
+            size: Their size; see `value_scale`.
+            unit: `divisor(size)`.
+            batch: Transitions.
+            following: What `decide_next` gives for them.
+            price: As in `decide_next`.
+            refund: Free switches per step.
+        """
+        config = self.valued
+        log_pi_next = losses.log_certain(following.action, self.n_actions)
+        cost = batch.discount * prices.charge(price, batch.action, following.action, refund)
+        batch = batch._replace(reward=batch.reward / unit - cost)
+        return scaled_evaluation(
+            critics,
+            size,
+            self.value,
+            self.optimiser,
+            batch,
+            following.inputs,
+            losses.soft_value(log_pi_next, following.u, 0.0),
+            config.target_rate,
+            config.huber,
+            config.at_once,
+        )
