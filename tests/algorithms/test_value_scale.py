@@ -79,7 +79,9 @@ class Paid(gym.RewardWrapper):
         return self.factor * float(reward)
 
 
-@pytest.mark.parametrize("method", ["dial-dqn", "gate-dqn", "limit-dqn"])
+@pytest.mark.parametrize(
+    "method", ["dial-dqn", "gate-dqn", "limit-dqn", "lagrangian-dqn", "temporl"]
+)
 def test_rewards_times_a_power_of_two_change_no_action(method: str) -> None:
     """And prices are multiplied with the rewards."""
     runs = []

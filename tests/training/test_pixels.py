@@ -35,7 +35,8 @@ def small(method: str) -> dict[str, Any]:
 
 
 QUICK = ("dqn", "sac-repeat", "nsac-ip", "dial-dqn")  # every algorithm and transform once
-SLOW = [pytest.param(m, marks=pytest.mark.slow) for m in METHODS if m not in QUICK]
+VECTORS = ("temporl",)  # refuses pixels; see tests/algorithms/test_temporl.py
+SLOW = [pytest.param(m, marks=pytest.mark.slow) for m in METHODS if m not in (*QUICK, *VECTORS)]
 
 
 @pytest.mark.parametrize("method", [*QUICK, *SLOW])
