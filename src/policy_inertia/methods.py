@@ -19,7 +19,7 @@ from policy_inertia.errors import InputError, nearest
 REPEATS = (1, 2, 4, 8)
 """The paper's repetition set."""
 SKIPS = tuple(range(1, 11))
-"""TempoRL's skips: up to 10 steps, as its authors use most."""
+"""TempoRL's skips: up to 10 steps, the default of its authors' scripts."""
 PENALTY = 0.05
 """The paper's penalty of a switch."""
 

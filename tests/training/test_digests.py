@@ -1,4 +1,4 @@
-"""Same seed, same bits: the weights of short runs, as they were before the code base was rebuilt.
+"""Same seed, same bits: the weights of short runs, as they were when they were first recorded.
 
 Bits depend on the processor's vector instructions and on the versions of JAX and NumPy. Where they
 differ from those that the digests were recorded with, the test is skipped and says so.

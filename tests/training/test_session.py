@@ -1,7 +1,10 @@
 """What a session learns and how it counts; runs on disk are in test_training."""
 
+import copy
+from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -98,6 +101,28 @@ def test_repetition_counts_primitive_steps_and_updates_by_transitions() -> None:
     assert session.updates == sum(t % 2 == 0 for t in range(101, session.replay.added + 1))
     for k in (1, 2, 4, 8):
         assert np.isclose(session.replay.state()["discount"], 0.99**k).any()
+
+
+@pytest.mark.parametrize("method", ["temporl", "lagrangian-dqn"])
+def test_restored_session_goes_on_bit_for_bit(method: str) -> None:
+    """In mid-episode and inside held stretches; runs that are killed are in test_loop."""
+    config = settings(method, "CartPole-v1", "paper", learning_starts=100, hidden=(8,))
+    first, second = (Session(config, "CartPole-v1") for _ in range(2))
+    while first.step < 600:
+        first.advance()
+    saved = copy.deepcopy((*first.state(), first.replay.state()))
+    while second.step < 40:  # anywhere else
+        second.advance()
+    arrays, state, records = saved
+    second.recent.clear()
+    second.restore(arrays, records, state, Path("checkpoint"))
+    for session in (first, second):
+        while session.step < 1_000:
+            session.advance()
+        session.envs.close()
+    jax.tree.map(np.testing.assert_array_equal, first.learner.state, second.learner.state)
+    if method == "lagrangian-dqn":
+        assert first.learner.state.controller.price > 0
 
 
 def test_epsilon_follows_the_updates() -> None:

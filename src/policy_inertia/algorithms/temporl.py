@@ -19,7 +19,7 @@ from policy_inertia.algorithms.learning import adam, descend
 from policy_inertia.algorithms.value_scale import divisor, known_size, times
 from policy_inertia.envs.spec import Spec
 from policy_inertia.networks.perceptron import Network, one_hot
-from policy_inertia.types import Array, Transition, Tree
+from policy_inertia.types import Array, Number, Transition, Tree
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,9 @@ def temporl(config: TempoRLConfig, spec: Spec) -> interface.Algorithm:
         steps, skips = (
             Transition(*(x[rows] for x in batch)) for rows in (np.s_[:half], np.s_[half:])
         )
-        own, unit, factor = state.behaviour, 1.0, 1.0
+        own: DQNState = state.behaviour
+        unit: Number = 1.0
+        factor: Number = 1.0
         # both networks learn from the behaviour before this update
         value_after = next_value(config, network, own, skips.next_obs)
         updated = core.update(own, steps._replace(action=steps.action // n_skips), due)
