@@ -61,10 +61,10 @@ def test_no_skip_crosses_a_decision_even_if_the_action_stays() -> None:
     assert out[2] == [(2, 4, 3, 1, 0.5, 3)]
 
 
-@pytest.mark.parametrize(("end", "kept"), [("terminated", 0.0), ("truncated", 1.0)])
-def test_an_end_cuts_skips_to_the_length_that_was_executed(end: str, kept: float) -> None:
+@pytest.mark.parametrize(("end", "share"), [("terminated", 0.0), ("truncated", 1.0)])
+def test_an_end_cuts_skips_to_the_length_that_was_executed(end: str, share: float) -> None:
     out = drive(stretches(SKIPS), [5, 0, 0], [1, 2, 4], [None, end, None])
-    assert out[1] == [(0, -1, 4, 2, 0.25 * kept, 2), (1, 5, 3, 2, 0.5 * kept, 2)]
+    assert out[1] == [(0, -1, 4, 2, 0.25 * share, 2), (1, 5, 3, 2, 0.5 * share, 2)]
     assert out[2] == [(2, -1, 0, 4, 0.5, 3)]  # a new episode, with nothing before it
 
 
