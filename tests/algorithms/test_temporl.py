@@ -1,6 +1,7 @@
 """TempoRL: choices, updates and skips worked out by hand, and the exact values of a small MDP."""
 
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -34,7 +35,7 @@ def batch_of(seed: int, n: int = 6) -> Transition:
 
 
 @pytest.mark.parametrize("xp", [np, jax.numpy])
-def test_action_is_chosen_first_and_then_how_long_it_is_held(xp: object) -> None:
+def test_action_is_chosen_first_and_then_how_long_it_is_held(xp: Any) -> None:
     q = np.array([[1.0, 2.0], [3.0, 0.0], [1.0, 1.0]])
     skip_q = np.array(
         [
@@ -43,7 +44,7 @@ def test_action_is_chosen_first_and_then_how_long_it_is_held(xp: object) -> None
             [[4.0, 4.0, 1.0], [9.0, 9.0, 9.0]],  # of equals the first: action 0, one step
         ]
     )
-    assert best_choice(xp.asarray(q), xp.asarray(skip_q), xp).tolist() == [4, 2, 0]  # type: ignore[attr-defined]
+    assert best_choice(xp.asarray(q), xp.asarray(skip_q), xp).tolist() == [4, 2, 0]
 
 
 @pytest.mark.parametrize("double", [False, True])

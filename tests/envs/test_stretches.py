@@ -96,7 +96,7 @@ def test_random_play_agrees_with_a_plain_loop() -> None:
             start, previous, choice = t, choice, choices[t]
             left = repeats[choice % 3]
         left -= 1
-        rows = []
+        rows: list[Row] = []
         for s in range(start, t + 1):
             length = t + 1 - s
             covering = min(r for r in repeats if r >= length)
