@@ -89,11 +89,11 @@ def test_both_networks_have_one_unit() -> None:
     state = algorithm.init(np.random.default_rng(0))
     update, obs = jax.jit(algorithm.update), minibatch().obs
     state, _, _ = update(state, batch_of(0), DUE)
-    before = algorithm.apply(algorithm.acting(state), obs, None)
+    before = algorithm.apply(algorithm.acting(state), obs, np.full(len(obs), -1))
     for seed in range(1, 4):
         large = batch_of(seed)
         state, _, _ = update(state, large._replace(reward=100 * large.reward), DUE)
-    after = algorithm.apply(algorithm.acting(state), obs, None)
+    after = algorithm.apply(algorithm.acting(state), obs, np.full(len(obs), -1))
     assert float(state.behaviour.size) > 2
     np.testing.assert_allclose(after.scores, before.scores, rtol=1e-4)
 
@@ -106,8 +106,8 @@ def test_action_and_skip_are_explored_by_two_draws_of_epsilon() -> None:
     obs = np.repeat(minibatch(1).obs, n, 0)
     rng = np.random.default_rng(0)
     choice = algorithm.behaviour.act(params, obs, np.full(n, -1), np.zeros(n), 1, rng)
-    scores = np.asarray(algorithm.apply(params, obs[:1], None, np).scores).reshape(4, 3)
-    greedy = int(algorithm.apply(params, obs[:1], None, np).policy.mode()[0])
+    scores = np.asarray(algorithm.apply(params, obs[:1], np.array([-1]), np).scores).reshape(4, 3)
+    greedy = int(algorithm.apply(params, obs[:1], np.array([-1]), np).policy.mode()[0])
     action, skip = choice // 3, choice % 3
     assert (action == greedy // 3).mean() == pytest.approx(0.5 + 0.5 / 4, abs=0.02)
     # whatever the action is, its own best skip follows in the same share
