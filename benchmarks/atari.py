@@ -118,7 +118,7 @@ def products(rng: np.random.Generator) -> Timed:
     from jax import lax
     from jax import numpy as jnp
 
-    from policy_inertia.networks.convolution import CHUNK
+    from policy_inertia.networks.convolution import CONVOLUTIONS
 
     def repeated(sizes: list[tuple[int, int, int]], times: int) -> Callable[[], Any]:
         shapes = [((m, k), (k, n)) for m, k, n in sizes]
@@ -133,8 +133,9 @@ def products(rng: np.random.Generator) -> Timed:
         carry = (pairs, [a @ b for a, b in pairs])
         return lambda: jax.block_until_ready(run(carry))
 
-    sizes = [(400 * CHUNK, 256, 32), (81 * CHUNK, 512, 64), (49 * CHUNK, 576, 64)]
-    convolutions, head = repeated(sizes, BATCH // CHUNK), repeated([(BATCH, 3_136, 512)], 1)
+    few = CONVOLUTIONS[0].chunk
+    sizes = [(400 * few, 256, 32), (81 * few, 512, 64), (49 * few, 576, 64)]
+    convolutions, head = repeated(sizes, BATCH // few), repeated([(BATCH, 3_136, 512)], 1)
     return CALL, lambda: (convolutions(), head())
 
 

@@ -178,10 +178,13 @@ def _resolved(
     if isinstance(env, str) and not ID.fullmatch(env):
         raise InputError(f"'{env}' is no id of an env: write Id, or package:Id")
     if isinstance(env, str) and env.startswith(("policy_inertia/", "ALE/")):
-        if task_of(env).highway_module:
+        task = task_of(env)
+        if task.highway_module:
             from policy_inertia.envs import highway
 
             highway.register()
+        elif task.family == "minatar":
+            from policy_inertia.envs import minatar  # noqa: F401 - registers its games
         else:
             from policy_inertia.envs import atari
 
@@ -244,7 +247,8 @@ def _cannot_make(name: str, error: Exception) -> InputError:
 
 def _suggestion(name: str) -> str:
     """The end of the error about an unknown id: the nearest known one."""
-    from policy_inertia.envs import atari, highway  # noqa: F401 - start-up time; registers tasks
+    # start-up time; importing them registers their tasks
+    from policy_inertia.envs import atari, highway, minatar  # noqa: F401
 
     # importing ale-py also registers old names of its games
     old = {k for k, v in gym.registry.items() if str(v.entry_point).startswith("ale_py")}

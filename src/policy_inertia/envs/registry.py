@@ -27,6 +27,10 @@ def _atari(about: str) -> Task:
     return Task(about, "atari", _SCORED)
 
 
+def _minatar(about: str) -> Task:
+    return Task(about, "minatar")
+
+
 def _highway(file: str, about: str, **eval_env_kwargs: Any) -> Task:
     module = f"policy_inertia.envs.highway.tasks.{file}"
     return Task(about, eval_env_kwargs=eval_env_kwargs, highway_module=module)
@@ -46,6 +50,11 @@ TASKS: dict[str, Task] = {
     "policy_inertia/SpaceInvaders-v0": _atari("Atari: shoot the invaders before they land"),
     "policy_inertia/Qbert-v0": _atari("Atari: hop on every cube of the pyramid"),
     "policy_inertia/JamesBond-v0": _atari("Atari: drive, dive and shoot past what comes"),
+    "policy_inertia/MinAtar-Asterix-v0": _minatar("MinAtar: collect gold, keep clear of enemies"),
+    "policy_inertia/MinAtar-Breakout-v0": _minatar("MinAtar: break the bricks with a ball"),
+    "policy_inertia/MinAtar-Freeway-v0": _minatar("MinAtar: cross eight lanes of traffic"),
+    "policy_inertia/MinAtar-Seaquest-v0": _minatar("MinAtar: rescue divers, shoot, and surface"),
+    "policy_inertia/MinAtar-SpaceInvaders-v0": _minatar("MinAtar: shoot the aliens"),
 }
 
 

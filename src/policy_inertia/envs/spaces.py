@@ -24,8 +24,9 @@ from policy_inertia.types import Array
 SCALING = ("center", "deviation")
 """The names of a scaling's arrays in a checkpoint."""
 SMALLEST_IMAGE = 36
-"""Pixels per side: smaller images leave nothing after the convolutions."""
-
+"""Pixels per side of an image of bytes: smaller arrays of bytes are often codes, not brightness."""
+SMALLEST_PLANES = 10
+"""Cells per side of boolean planes, such as those of MinAtar."""
 
 MOST_NUMBERS = 2**31
 """In one observation."""
@@ -42,6 +43,8 @@ class Spaces:
     first_state: int = 0
     pixels: bool = False
     """Observations are images of bytes: stored as bytes, and seen through convolutions."""
+    planes: bool = False
+    """These images are boolean planes of one moment: encoded as the bytes 0 and 255."""
     scaling: Scaling | None = None
     """What encoding does to the numbers of an observation, before any network sees them."""
 
@@ -64,7 +67,10 @@ class Spaces:
             return cls((), actions, int(observation_space.n), int(observation_space.start))
         if isinstance(observation_space, gym.spaces.Box):
             shape = tuple(map(int, observation_space.shape))
-            return cls(shape, actions, pixels=_are_pixels(shape, observation_space.dtype))
+            planes = observation_space.dtype == np.bool_
+            pixels = planes or observation_space.dtype == np.uint8
+            pixels = pixels and _are_pixels(shape, planes)
+            return cls(shape, actions, pixels=pixels, planes=pixels and planes)
         raise InputError(
             f"{name} has observations of {type(observation_space).__name__}: expected Box or "
             "Discrete, so wrap the env in gymnasium.wrappers.FlattenObservation"
@@ -92,12 +98,13 @@ class Spaces:
             raise InputError(
                 f"observations of shape {list(sizes)[:8]}: expected 1 to {MOST_NUMBERS} numbers"
             )
-        if self.pixels and not _are_pixels(self.obs_shape, np.uint8):
+        if (self.pixels or self.planes) and not _are_pixels(self.obs_shape, self.planes):
             raise InputError(
                 f"images of shape {list(self.obs_shape)[:8]}: expected channels, height and width, "
-                f"with sides from {SMALLEST_IMAGE} on"
+                f"with sides from {SMALLEST_PLANES if self.planes else SMALLEST_IMAGE} on"
             )
-
+        if self.planes and not self.pixels:
+            raise InputError("the observations are planes and no pixels: expected both")
         numbers = 0 if self.scaling is None else len(self.scaling.center)
         if numbers and (self.pixels or self.n_states is not None or numbers != math.prod(sizes)):
             raise InputError(
@@ -132,7 +139,7 @@ class Spaces:
     def spec(self) -> Spec:
         """The sizes that a learner needs to know."""
         size = self.n_states if self.n_states is not None else int(np.prod(self.obs_shape))
-        return Spec(size, self.actions, image=self._image)
+        return Spec(size, self.actions, image=self._image, planes=self.planes)
 
     @property
     def _image(self) -> tuple[int, int, int] | None:
@@ -145,7 +152,7 @@ class Spaces:
     @property
     def channels_last(self) -> bool:
         """Whether the env's images have their channels last."""
-        return self.pixels and self.obs_shape[2] < self.obs_shape[0]
+        return self.pixels and self.obs_shape[2] <= self.obs_shape[0]
 
     @property
     def dtype(self) -> Any:
@@ -176,6 +183,8 @@ class Spaces:
         if self.channels_last:
             obs = np.moveaxis(np.asarray(obs), -1, 1)
         vectors = np.array(obs, self.dtype, order="C").reshape(len(obs), -1)
+        if self.planes:
+            vectors *= 255
         return vectors if self.scaling is None else self.scaling.apply(vectors)
 
     def encode_for_networks(self, obs: Array) -> np.ndarray:
@@ -206,15 +215,17 @@ class Spaces:
             return vectors.argmax(axis=1) + self.first_state
         if self._image is not None:
             images = vectors.reshape(len(vectors), *self._image)
-            return np.moveaxis(images, 1, -1) if self.channels_last else images
+            images = np.moveaxis(images, 1, -1) if self.channels_last else images
+            return images != 0 if self.planes else images
         if self.scaling is not None:
             vectors = self.scaling.undo(vectors)
         return vectors.reshape(len(vectors), *self.obs_shape)
 
 
-def _are_pixels(shape: tuple[int, ...], dtype: Any) -> bool:
-    """Whether the convolutions apply: large enough images of bytes, channels first or last."""
-    if len(shape) != 3 or dtype != np.uint8:
+def _are_pixels(shape: tuple[int, ...], planes: bool) -> bool:
+    """Whether the convolutions apply: large enough images, channels first or last."""
+    if len(shape) != 3:
         return False
     small, *sides = sorted(shape)
-    return min(sides) >= SMALLEST_IMAGE and small <= 16 and small in (shape[0], shape[2])
+    smallest = SMALLEST_PLANES if planes else SMALLEST_IMAGE
+    return min(sides) >= smallest and small <= 16 and small in (shape[0], shape[2])

@@ -20,3 +20,13 @@ class Spec(NamedTuple):
     repeats: tuple[int, ...] = (1,)
     """For how many steps an action may be held. With several numbers, `actions` are choices: an
     action and a number of steps."""
+    planes: bool = False
+    """Whether the channels of an image are planes of one moment, and not frames of several."""
+
+    @property
+    def frames(self) -> tuple[int, int, int] | None:
+        """Frames in an image, height and width: what the replay buffer stores once."""
+        if self.image is None or not self.planes:
+            return self.image
+        channels, height, width = self.image
+        return 1, channels * height, width

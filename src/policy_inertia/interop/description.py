@@ -13,6 +13,7 @@ from policy_inertia.algorithms.interface import Nested
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.networks.layers import (
+    BYTES,
     ChannelsFirst,
     Flatten,
     Layers,
@@ -178,10 +179,12 @@ def _describe_controller(policy: Policy, dial: bool) -> ControllerDescription:
 
 def _network_layers(spaces: Spaces, params: Tree) -> tuple[Layers, Layers]:
     """One of our networks as layers: up to where a controller adds its inputs, and the rest."""
+    image = spaces.spec.image
     if spaces.n_states is not None:
         return (OneHot(spaces.n_states, spaces.first_state),), perceptron(params)
-    if not spaces.pixels:
+    if image is None:
         scale = () if spaces.scaling is None else (Rescale(*spaces.scaling.arrays),)
         return (Flatten(), *scale), perceptron(params)
-    first = (ChannelsFirst(),) if spaces.channels_last else ()
-    return first + convolutions(params["torso"]), perceptron(params["head"])
+    first: Layers = (ChannelsFirst(),) if spaces.channels_last else ()
+    first += () if spaces.planes else (BYTES,)  # planes are 0 and 1 already
+    return first + convolutions(params["torso"], image), perceptron(params["head"])

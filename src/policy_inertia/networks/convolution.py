@@ -1,4 +1,4 @@
-"""The convolutions of the paper's Atari networks, computed as matrix products.
+"""Convolutions as matrix products: those of the paper's Atari networks, and MinAtar's.
 
 In every layer, the kernel is a whole number of strides wide. So all patches are slices that are
 joined, without a gather, and NumPy runs the same lines as JAX. XLA's own convolutions are slower,
@@ -9,22 +9,53 @@ speed.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
+from policy_inertia.envs.spaces import SMALLEST_IMAGE, SMALLEST_PLANES
 from policy_inertia.errors import InputError
 from policy_inertia.types import Array, LayerParams
 
-LAYERS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
-"""Filters, kernel size and stride of each layer, from the paper's table."""
 
-CHUNK = 8
-"""Images processed at a time on a CPU, so that their patches fit into the cache. Twins process half
-as many. Gradients compute the patches again instead of storing them."""
+class Convolutions(NamedTuple):
+    """The convolutions for images from a size on."""
+
+    smallest: int
+    """Pixels of the shorter side."""
+    layers: tuple[tuple[int, int, int], ...]
+    """Filters, kernel size and stride of each layer; the first stride is 1 or 4."""
+    chunk: int
+    """Images processed at a time on a CPU, so that their patches fit into the cache. Twins process
+    half as many. Gradients compute the patches again instead of storing them."""
+
+
+CONVOLUTIONS = (
+    Convolutions(SMALLEST_IMAGE, ((32, 8, 4), (64, 4, 2), (64, 3, 1)), chunk=8),  # paper's table
+    Convolutions(SMALLEST_PLANES, ((16, 3, 1),), chunk=256),  # Young and Tian's, for MinAtar
+)
+"""The first row that is not too large for an image counts."""
+
+
+def convolutions_for(image: tuple[int, int, int]) -> Convolutions:
+    """Return the convolutions for images of this shape.
+
+    Args:
+        image: Channels, height and width.
+
+    Raises:
+        InputError: The image is too small.
+    """
+    for row in CONVOLUTIONS:
+        if min(image[1:]) >= row.smallest:
+            return row
+    raise InputError(
+        f"images of {image[1]} x {image[2]} are too small for the convolutions: give at least "
+        f"{SMALLEST_PLANES} x {SMALLEST_PLANES}, or wrap the env to offer a vector"
+    )
 
 
 def torso_size(image: tuple[int, int, int]) -> int:
@@ -40,14 +71,10 @@ def torso_size(image: tuple[int, int, int]) -> int:
         InputError: The image is too small for the kernels.
     """
     height, width = image[1:]
-    for _, kernel, stride in LAYERS:
+    layers = convolutions_for(image).layers
+    for _, kernel, stride in layers:
         height, width = ((n - kernel) // stride + 1 for n in (height, width))
-        if min(height, width) < 1:
-            raise InputError(
-                f"images of {image[1]} x {image[2]} are too small for the convolutions: give at "
-                "least 36 x 36, or wrap the env to offer a vector"
-            )
-    return LAYERS[-1][0] * height * width
+    return layers[-1][0] * height * width
 
 
 def init_torso(
@@ -67,7 +94,7 @@ def init_torso(
     layers: list[LayerParams] = []
     channels = image[0]
     lead = () if twins is None else (twins,)
-    for filters, kernel, _ in LAYERS:
+    for filters, kernel, _ in convolutions_for(image).layers:
         fan_in = kernel * kernel * channels
         bound = fan_in**-0.5
         w = rng.uniform(-bound, bound, (*lead, fan_in, filters))
@@ -95,7 +122,7 @@ def torso(
     layers = [{"w": layer["w"].swapaxes(-1, -2), "b": layer["b"]} for layer in params]
     layers[0]["w"] = layers[0]["w"] * np.float32(1 / 255)
     batch, size = pixels.shape
-    few = CHUNK // math.prod(params[0]["w"].shape[:-2])
+    few = convolutions_for(image).chunk // math.prod(params[0]["w"].shape[:-2])
     if xp is np or batch <= few or batch % few or jax.default_backend() != "cpu":
         return _torso(layers, pixels, image, xp)
 
@@ -110,9 +137,10 @@ def torso(
 
 def _torso(layers: list[LayerParams], pixels: Array, image: tuple[int, int, int], xp: Any) -> Array:
     """Apply the convolutions to all images at once; the weights are transposed and scaled."""
-    kernel, stride = LAYERS[0][1:]
+    rows = convolutions_for(image).layers
+    kernel, stride = rows[0][1:]
     x = _blocks(pixels.astype(np.uint8).reshape(-1, *image), kernel, stride, xp)
-    sizes = [(kernel // stride, 1), *(size for _, *size in LAYERS[1:])]
+    sizes = [(kernel // stride, 1), *(size for _, *size in rows[1:])]
     for layer, (kernel, stride) in zip(layers, sizes, strict=True):
         x = _convolve(x, layer, kernel, stride, xp)
     return x.reshape(*x.shape[:-3], -1)
@@ -133,6 +161,8 @@ def _blocks(x: Array, kernel: int, stride: int, xp: Any) -> Array:
     Returns:
         Bytes, (B, rows, columns, C * stride * stride).
     """
+    if stride == 1:
+        return xp.moveaxis(x, 1, -1)
     batch, channels, *size = x.shape
     high, across = ((n - kernel) // stride + kernel // stride for n in size)
     x = x[..., : high * stride, : across * stride]

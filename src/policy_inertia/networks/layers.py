@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from policy_inertia.errors import InputError, nearest
-from policy_inertia.networks.convolution import LAYERS
+from policy_inertia.networks.convolution import convolutions_for
 from policy_inertia.networks.perceptron import one_hot
 from policy_inertia.schema import read_as
 from policy_inertia.types import LayerParams
@@ -183,10 +183,16 @@ def perceptron(params: list[LayerParams]) -> Layers:
     return tuple(layers[:-1])
 
 
-def convolutions(params: list[LayerParams]) -> Layers:
-    """Our convolutions as layers (see `networks.convolution`); the input is (B, C, H, W) bytes."""
-    layers: list[Layer] = [Rescale(np.zeros((), np.float32), np.full((), 255, np.float32))]
-    for i, (layer, (filters, kernel, stride)) in enumerate(zip(params, LAYERS, strict=True)):
+def convolutions(params: list[LayerParams], image: tuple[int, int, int]) -> Layers:
+    """Our convolutions as layers (see `networks.convolution`); their input is from 0 to 1.
+
+    Args:
+        params: Layers from `init_torso`.
+        image: Channels, height and width.
+    """
+    layers: list[Layer] = []
+    rows = convolutions_for(image).layers
+    for i, (layer, (filters, kernel, stride)) in enumerate(zip(params, rows, strict=True)):
         w, blocks = np.asarray(layer["w"]), kernel // stride
         if i == 0:  # `init_torso` describes the order of the rows
             w = w.reshape(blocks, blocks, -1, stride, stride, filters).transpose(5, 2, 0, 3, 1, 4)
@@ -195,6 +201,10 @@ def convolutions(params: list[LayerParams]) -> Layers:
             w = w.reshape(kernel, kernel, -1, filters).transpose(3, 2, 0, 1)
         layers += [Conv(w, np.asarray(layer["b"]).reshape(-1), stride), Activation("ReLU")]
     return (*layers, ChannelsLast(), Flatten())
+
+
+BYTES = Rescale(np.zeros((), np.float32), np.full((), 255, np.float32))
+"""From bytes to numbers from 0 to 1."""
 
 
 def store(layers: Layers) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:

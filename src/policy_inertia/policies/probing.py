@@ -49,6 +49,8 @@ def gym_space(spaces: Spaces) -> gym.Space[Any]:
     """A Gymnasium space for observations whose bounds are not known."""
     if spaces.n_states is not None:
         return gym.spaces.Discrete(spaces.n_states, start=spaces.first_state)
+    if spaces.planes:
+        return gym.spaces.Box(0, 1, spaces.obs_shape, np.bool_)
     if spaces.pixels:
         return gym.spaces.Box(0, 255, spaces.obs_shape, np.uint8)
     return gym.spaces.Box(-np.inf, np.inf, spaces.obs_shape, np.float32)

@@ -44,11 +44,11 @@ def make_replay(config: RunConfig, spec: Spec) -> Replay:
         )
     if config.config.traits.skips:
         return SkipReplay(config.buffer_size, spec.obs_dim, spec.actions, config.repeats)
-    if spec.image is not None and not spec.core_outputs:
+    if spec.frames is not None and not spec.core_outputs:
         from policy_inertia.replay.frames import FrameReplay  # start-up time: it imports Numba
 
         folder = Path(config.memory_map) if config.memory_map else None
-        return FrameReplay(config.buffer_size, spec.image, spec.actions, folder)
+        return FrameReplay(config.buffer_size, spec.frames, spec.actions, folder)
     if config.memory_map:
         raise InputError(
             f"memory_map is {config.memory_map} and {config.env} is stored without frames: leave "
