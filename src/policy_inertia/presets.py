@@ -65,8 +65,38 @@ ATARI: Preset = {
     "ValuedConfig": _ATARI_CONTROLLER,
 }
 
+# What MinAtar's paper gives for its DQN, with Adam for RMSprop, and the same network, learning rate
+# and number of updates for the other methods. None of it was tuned.
+_MINATAR_LEARNER = {"hidden": (128,), "learning_rate": 2.5e-4, "train_interval": 1}
+_MINATAR_CONTROLLER = {**_MINATAR_LEARNER, "target_rate": 0.005, "at_once": True}
+MINATAR: Preset = {
+    "RunConfig": {
+        "steps": 500_000,
+        "batch_size": 32,
+        "buffer_size": 100_000,
+        "learning_starts": 5_000,
+        "eval_every": 25_000,
+        "checkpoint_seconds": 300.0,
+    },
+    "DQNConfig": {
+        **_MINATAR_LEARNER,
+        "target_period": 1_000,
+        "exploration": 0.2,
+        "epsilon_final": 0.1,
+        "huber": 1.0,
+    },
+    "SACConfig": {
+        **_MINATAR_CONTROLLER,
+        "auto_temperature": True,
+        "target_entropy_ratio": 0.3,
+        "huber": 1.0,
+    },
+    "InertiaConfig": {**_MINATAR_CONTROLLER, "pic_learning_rate": 2.5e-4, "huber": 1.0},
+    "ValuedConfig": _MINATAR_CONTROLLER,
+}
+
 PRESETS: dict[str, dict[str, Preset]] = {
-    "default": {"": DEFAULT, "atari": ATARI},
+    "default": {"": DEFAULT, "atari": ATARI, "minatar": MINATAR},
     "paper": {"": {}, "atari": ATARI},
 }
 """By name, and then by the family that the task registry gives an env; "" is all other envs."""

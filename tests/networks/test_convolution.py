@@ -11,12 +11,13 @@ from policy_inertia import InputError
 from policy_inertia.actions.discrete import Discrete
 from policy_inertia.envs.spec import Spec
 from policy_inertia.networks.convolution import init_torso, torso, torso_size
-from policy_inertia.networks.layers import Conv, convolutions, run
+from policy_inertia.networks.layers import BYTES, Conv, convolutions, run
 from policy_inertia.networks.perceptron import Network
 from policy_inertia.types import Array, Tree
 
 Image = tuple[int, int, int]
 ATARI: Image = (4, 84, 84)
+MINATAR: Image = (6, 10, 10)
 
 
 def pixels(image: Image, n: int = 3) -> np.ndarray:
@@ -32,24 +33,25 @@ def by_xla(layers: list[tuple[Any, Any, int]], x: np.ndarray, image: Image) -> j
     return y.transpose(0, 2, 3, 1).reshape(len(y), -1)
 
 
-def kernels(params: Tree) -> list[tuple[Any, Any, int]]:
+def kernels(params: Tree, image: Image) -> list[tuple[Any, Any, int]]:
     """Our layers in the form that XLA takes."""
     return [
         (jnp.asarray(layer.w), jnp.asarray(layer.b), layer.stride)
-        for layer in convolutions(params)
+        for layer in convolutions(params, image)
         if isinstance(layer, Conv)
     ]
 
 
-@pytest.mark.parametrize("image", [ATARI, (1, 36, 40), (3, 51, 37)])
+@pytest.mark.parametrize("image", [ATARI, (1, 36, 40), (3, 51, 37), MINATAR, (2, 35, 12)])
 @pytest.mark.parametrize("xp", [np, jnp])
-def test_the_torso_is_three_convolutions(image: Image, xp: Any) -> None:
+def test_the_torso_is_the_convolutions_of_its_row(image: Image, xp: Any) -> None:
     params = init_torso(np.random.default_rng(0), image)
     x = pixels(image)
     y = torso(params, xp.asarray(x), image, xp)
     assert y.shape == (3, torso_size(image))
-    np.testing.assert_allclose(y, by_xla(kernels(params), x, image), atol=1e-5)
-    np.testing.assert_allclose(run(convolutions(params), x.reshape(-1, *image)), y, atol=1e-5)
+    np.testing.assert_allclose(y, by_xla(kernels(params, image), x, image), atol=1e-5)
+    layers = (BYTES, *convolutions(params, image))
+    np.testing.assert_allclose(run(layers, x.reshape(-1, *image)), y, atol=1e-5)
 
 
 @pytest.mark.parametrize("twins", [None, 2])
@@ -61,21 +63,21 @@ def test_a_batch_gives_the_same_as_single_images(twins: int | None, n: int) -> N
     np.testing.assert_allclose(torso(params, x, image), jnp.concatenate(single, -2), atol=1e-6)
 
 
-@pytest.mark.parametrize("image", [ATARI, (3, 51, 37)])
+@pytest.mark.parametrize("image", [ATARI, (3, 51, 37), MINATAR])
 @pytest.mark.parametrize("n", [3, 16])
 def test_gradients_agree_with_those_of_xlas_convolutions(image: Image, n: int) -> None:
     params = init_torso(np.random.default_rng(0), image)
     x = pixels(image, n)
     weight = np.random.default_rng(2).normal(size=(n, torso_size(image))).astype(np.float32)
     gradients = jax.grad(lambda p: (torso(p, x, image) * weight).sum())(params)
-    strides = [stride for *_, stride in kernels(params)]
+    strides = [stride for *_, stride in kernels(params, image)]
 
     def loss(weights: list[tuple[Any, Any]]) -> jax.Array:
         layers = [(w, b, s) for (w, b), s in zip(weights, strides, strict=True)]
         return (by_xla(layers, x, image) * weight).sum()
 
-    expected = jax.grad(loss)([(w, b) for w, b, _ in kernels(params)])
-    for (w, b, _), (dw, db) in zip(kernels(gradients), expected, strict=True):
+    expected = jax.grad(loss)([(w, b) for w, b, _ in kernels(params, image)])
+    for (w, b, _), (dw, db) in zip(kernels(gradients, image), expected, strict=True):
         np.testing.assert_allclose(w, dw, atol=1e-5 * abs(dw).max() + 1e-7)
         np.testing.assert_allclose(b, db, atol=1e-5 * abs(db).max() + 1e-7)
 
@@ -121,6 +123,13 @@ def test_the_sizes_are_those_of_the_papers_table() -> None:
     ]
 
 
+def test_minatars_planes_have_the_network_of_its_paper() -> None:
+    network = Network(Spec(600, Discrete(4), image=MINATAR, planes=True), (128,), 4)
+    params = network.init(np.random.default_rng(0))
+    shapes = [layer["w"].shape for layer in (*params["torso"], *params["head"])]
+    assert shapes == [(3 * 3 * 6, 16), (8 * 8 * 16, 128), (128, 4)]
+
+
 def test_twins_are_two_networks() -> None:
     network = Network(Spec(4 * 84 * 84, Discrete(2), image=ATARI), (16,), 2, extra=3)
     params = network.init(np.random.default_rng(0), twins=2)
@@ -142,4 +151,4 @@ def test_weights_have_the_range_of_pytorch() -> None:
 
 def test_an_image_that_is_too_small_is_refused() -> None:
     with pytest.raises(InputError, match="too small for the convolutions"):
-        torso_size((4, 35, 84))
+        torso_size((4, 9, 84))

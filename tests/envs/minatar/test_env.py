@@ -86,7 +86,7 @@ def test_a_reset_forgets_the_last_action_of_sticky_actions() -> None:
 
 def first_draws(seed: int) -> tuple[int, float]:
     """What Breakout draws in a reset, and what sticky actions draw in the first step."""
-    rng = np.random.RandomState(seed)  # noqa: NPY002 - MinAtar's own
+    rng = np.random.RandomState(seed)  # as MinAtar does
     return rng.randint(2), rng.rand()
 
 
