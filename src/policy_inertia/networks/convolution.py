@@ -162,7 +162,8 @@ def _blocks(x: Array, kernel: int, stride: int, xp: Any) -> Array:
         Bytes, (B, rows, columns, C * stride * stride).
     """
     if stride == 1:
-        return xp.moveaxis(x, 1, -1)
+        x = xp.moveaxis(x, 1, -1)
+        return x if xp is np else lax.optimization_barrier(x)  # else moved again for each patch
     batch, channels, *size = x.shape
     high, across = ((n - kernel) // stride + kernel // stride for n in size)
     x = x[..., : high * stride, : across * stride]
