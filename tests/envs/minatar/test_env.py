@@ -52,7 +52,8 @@ def test_every_game_is_a_task_of_its_own_family() -> None:
 @pytest.mark.parametrize("name", GAMES)
 def test_a_game_has_boolean_planes_and_the_actions_that_it_uses(name: str) -> None:
     env = game(name)
-    assert env.observation_space == gym.spaces.Box(0, 1, (10, 10, PLANES[name]), np.bool_)
+    space = env.observation_space
+    assert (space.shape, space.dtype) == ((10, 10, PLANES[name]), np.dtype(bool))
     assert env.action_space.n == len(env.get_wrapper_attr("action_names")) == ACTIONS[name]
     assert env.spec.max_episode_steps == EPISODE_FRAMES
     check_env(game(name, render_mode="rgb_array").unwrapped)
@@ -138,14 +139,14 @@ def test_sticky_actions_and_ramping_are_options() -> None:
 @pytest.mark.parametrize("name", GAMES)
 def test_planes_are_bytes_with_their_channels_first(name: str) -> None:
     vector, spaces = make_vector(env_id(f"MinAtar-{name}"), 2)
-    obs, _ = vector.reset(seed=[0, 1])
+    obs, _ = vector.reset(seed=[0, 1])  # type: ignore[arg-type]
     for _ in range(4):  # a random game of Breakout may end soon after
         obs, *_ = vector.step(np.array([1, 2]))
     vector.close()
     encoded = spaces.encode(obs)
     assert spaces.spec.image == (PLANES[name], 10, 10)
     assert spaces.spec.frames == (1, PLANES[name] * 10, 10)
-    assert (encoded.dtype, set(np.unique(encoded))) == (np.uint8, {0, 255})
+    assert (encoded.dtype, set(np.unique(encoded))) == (np.dtype(np.uint8), {0, 255})
     images = encoded.reshape(2, PLANES[name], 10, 10) == 255
     np.testing.assert_array_equal(images[:, 0], obs[..., 0])
     np.testing.assert_array_equal(spaces.decode(encoded), obs)
