@@ -12,14 +12,16 @@ from policy_inertia.interop.onnx_layers import ACTIVATION_NODES, LAYER_NODES, ad
 from policy_inertia.networks.layers import (
     ACTIVATIONS,
     Activation,
+    Branch,
+    Branches,
     ChannelsFirst,
     ChannelsLast,
     Conv,
     Flatten,
-    Layer,
     Layers,
     Linear,
     OneHot,
+    PlainLayer,
     Rescale,
     run,
 )
@@ -55,6 +57,17 @@ def run_in_onnxruntime(layers: Layers, x: np.ndarray) -> np.ndarray:
         ((Flatten(),), numbers(5, 4, 3, 2)),
         ((Rescale(numbers(4), abs(numbers(4)) + 1),), numbers(5, 4)),
         ((Rescale(numbers(4), abs(numbers(4)) + 1, 0.5),), numbers(5, 4)),
+        (
+            (
+                Branches(
+                    (
+                        Branch(0, 4, (2, 2), (Flatten(), Linear(numbers(4, 3), numbers(3)))),
+                        Branch(4, 6, (2,), ()),
+                    )
+                ),
+            ),
+            numbers(5, 6),
+        ),
         ((OneHot(4, 2),), np.array([2, 5, 3, 2])),
         *(((Activation(name),), 3 * numbers(5, 4)) for name in ACTIVATIONS),
     ],
@@ -66,5 +79,5 @@ def test_layer_returns_what_numpy_returns(layers: Layers, x: np.ndarray) -> None
 
 
 def test_every_layer_and_every_activation_has_a_row() -> None:
-    assert set(LAYER_NODES) == set(get_args(Layer))
+    assert set(LAYER_NODES) == set(get_args(PlainLayer))
     assert set(ACTIVATION_NODES) == set(ACTIVATIONS)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from policy_inertia import load_core
-from policy_inertia.interop.sb3_network import is_image
+from policy_inertia.envs.dict_observations import is_image
 from policy_inertia.networks.layers import ACTIVATIONS
 from policy_inertia.policies.probing import example_observations
 from tests.support.cores import scores_of

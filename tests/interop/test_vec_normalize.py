@@ -146,7 +146,11 @@ class State:
             {"obs_rms": State(mean=np.array(["x"]), var=np.ones(4))},
             "unknown type|<U1|than arrays",
         ),
-        ({"obs_rms": {"a": State()}}, "statistics of Dict observations"),
+        ({"obs_rms": {"a": State()}}, "cannot be read as VecNormalize statistics"),
+        (
+            {"obs_rms": {"a": State(mean=np.zeros(4), var=np.ones(4))}},
+            "statistics of the key 'a' of Dict observations, and the env has no such key",
+        ),
         ({"obs_rms": None}, "cannot be read as VecNormalize statistics"),
         ({"epsilon": None}, "other things than arrays of numbers"),
         ({"metadata": {(1, 2): 3}}, "other keys than texts and numbers"),

@@ -17,6 +17,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
+from policy_inertia.envs.dict_observations import FlatObservations
 from policy_inertia.envs.file_envs import allowed
 from policy_inertia.envs.registry import task_of
 from policy_inertia.envs.spaces import Spaces
@@ -131,7 +132,7 @@ def _is_data(values: Any) -> bool:
 
 
 def make_env(env: EnvLike, kwargs: dict[str, Any] | None = None) -> gym.Env:
-    """Make one env.
+    """Make one env; Dict observations become vectors (`dict_observations`).
 
     Args:
         env: A Gymnasium id, a function that makes an env, or an env (see the top of this file).
@@ -141,6 +142,13 @@ def make_env(env: EnvLike, kwargs: dict[str, Any] | None = None) -> gym.Env:
         InputError: There is no such env, or it cannot be made with these arguments.
         TrustError: The id or the arguments come from a file and could run code; see `file_envs`.
     """
+    made = _make_env(env, kwargs)
+    if isinstance(made.observation_space, gym.spaces.Dict):
+        return FlatObservations(made, name_of(env))
+    return made
+
+
+def _make_env(env: EnvLike, kwargs: dict[str, Any] | None) -> gym.Env:
     env, kwargs = source_of(env, kwargs)
     if isinstance(env, gym.Env):
         return _Borrowed(env)

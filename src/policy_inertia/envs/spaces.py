@@ -15,6 +15,13 @@ from numpy.typing import ArrayLike
 from policy_inertia.actions import kinds
 from policy_inertia.actions.discrete import Discrete
 from policy_inertia.actions.space import ActionSpace
+from policy_inertia.envs.dict_observations import (
+    DictBox,
+    Entries,
+    as_batch,
+    flatten,
+    vector_space,
+)
 from policy_inertia.envs.scaling import Scaling
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
@@ -47,6 +54,8 @@ class Spaces:
     """These images are boolean planes of one moment: encoded as the bytes 0 and 255."""
     scaling: Scaling | None = None
     """What encoding does to the numbers of an observation, before any network sees them."""
+    entries: Entries = ()
+    """Of Dict observations, which are vectors here: the entries, one behind the other."""
 
     @classmethod
     def of(
@@ -63,6 +72,9 @@ class Spaces:
             InputError: One of the spaces is not supported.
         """
         actions = kinds.from_gym(action_space, name)
+        observation_space = vector_space(observation_space, name)
+        if isinstance(observation_space, DictBox):
+            return cls(observation_space.shape, actions, entries=observation_space.entries)
         if isinstance(observation_space, gym.spaces.Discrete):
             return cls((), actions, int(observation_space.n), int(observation_space.start))
         if isinstance(observation_space, gym.spaces.Box):
@@ -72,15 +84,17 @@ class Spaces:
             pixels = pixels and _are_pixels(shape, planes)
             return cls(shape, actions, pixels=pixels, planes=pixels and planes)
         raise InputError(
-            f"{name} has observations of {type(observation_space).__name__}: expected Box or "
-            "Discrete, so wrap the env in gymnasium.wrappers.FlattenObservation"
+            f"{name} has observations of {type(observation_space).__name__}: expected Box, "
+            "Discrete or Dict, so wrap the env in gymnasium.wrappers.FlattenObservation"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The spaces as JSON."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(Spaces)}
         scaling = self.scaling and dataclasses.asdict(self.scaling)
-        return values | {"actions": self.actions.to_dict(), "scaling": scaling}
+        entries = [dataclasses.asdict(entry) for entry in values.pop("entries")]
+        values |= {"actions": self.actions.to_dict(), "scaling": scaling}
+        return values | ({"entries": entries} if entries else {})
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Spaces:
@@ -105,6 +119,12 @@ class Spaces:
             )
         if self.planes and not self.pixels:
             raise InputError("the observations are planes and no pixels: expected both")
+        widths = sum(entry.width for entry in self.entries)
+        if self.entries and (self.obs_shape != (widths,) or self.pixels or self.n_states):
+            raise InputError(
+                f"observations of shape {list(sizes)[:8]} with entries of {widths} numbers: "
+                "expected a vector of all entries"
+            )
         numbers = 0 if self.scaling is None else len(self.scaling.center)
         if numbers and (self.pixels or self.n_states is not None or numbers != math.prod(sizes)):
             raise InputError(
@@ -165,13 +185,30 @@ class Spaces:
         Raises:
             InputError: The shape is another one; `name` is what the sentence calls the policy.
         """
-        batch = np.asarray(obs)
+        batch = self.flat(obs)
         if batch.shape[1:] != self.obs_shape or batch.ndim == len(self.obs_shape):
             raise InputError(
                 f"the observations have shape {batch.shape}: {name} expects a batch of "
                 f"{self.obs_shape}"
             )
         return batch
+
+    def flat(self, observation: Any) -> np.ndarray:
+        """Return an observation, or a batch of them, as an array: a Dict becomes a vector.
+
+        Raises:
+            InputError: It is a Dict, and the env has none, or its entries are others.
+        """
+        if not isinstance(observation, Mapping):
+            return np.asarray(observation)
+        if not self.entries:
+            raise InputError(
+                f"the observation is a Dict: expected an array of shape {self.obs_shape}"
+            )
+        first = self.entries[0]
+        if np.shape(observation.get(first.name)) != first.shape:
+            return flatten(self.entries, observation)
+        return flatten(self.entries, as_batch(observation))[0]
 
     def encode(self, obs: Array) -> np.ndarray:
         """Turn a batch of observations into vectors (B, obs_dim), images with channels first.

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.envs.dict_observations import unflatten
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.interop.vec_normalize import after_statistics, read_statistics
@@ -29,6 +30,8 @@ def load_callable(source: Any, env: Any, options: CoreOptions) -> Core | Continu
     seen = space if statistics is None else probing.gym_space(spaces)
     name = options.name or source_name(source)
     function = _predictor(source, name) if hasattr(source, "predict") else source
+    if spaces.entries:
+        function = _of_dicts(function, spaces)
     kind, function = _try_function(function, seen, spaces, options.output, name)
     function = after_statistics(function, statistics)
     if not spaces.actions.finite:
@@ -78,6 +81,19 @@ def _try_function(
     kind = output or probing.infer_kind(values, spaces, name)
     probing.check_output(values, kind, n, spaces, name)
     return kind, function if batched else one_by_one
+
+
+def _of_dicts(function: Callable[[Any], Any], spaces: Spaces) -> Callable[[Any], Any]:
+    """A function of vectors, one or a batch, from one that takes Dict observations."""
+    batched = probing.of_entries(function, spaces)
+
+    def of_vectors(obs: np.ndarray) -> Any:
+        if np.ndim(obs) > 1:
+            return batched(obs)
+        one = unflatten(spaces.entries, np.asarray(obs)[None])
+        return function({key: value[0] for key, value in one.items()})
+
+    return of_vectors
 
 
 def _predictor(model: Any, name: str) -> Callable[[Any], Any]:

@@ -20,9 +20,9 @@ from policy_inertia.errors import InputError
 from policy_inertia.files import make_folder, write_file
 from policy_inertia.interop import numpy_runtime
 from policy_inertia.interop.description import PolicyDescription, describe
-from policy_inertia.interop.onnx_form import observation_type
 from policy_inertia.interop.onnx_forms import form_of
 from policy_inertia.interop.onnx_graph import GraphBuilder
+from policy_inertia.interop.onnx_observations import observation_type
 from policy_inertia.interop.onnx_rules import PRICE
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core
@@ -247,7 +247,7 @@ def numpy_steps(policy: PolicyDescription) -> tuple[dict[str, np.ndarray], dict[
     about = {
         "steps": steps,
         "memory": memory,
-        "observation": np.dtype(observation_type(policy)).name,
+        "observation": np.dtype(observation_type(policy.spaces)).name,
         "first_action": form.metadata(policy).get("first_action", 0),
     }
     return {name: array for name, array in graph.arrays.items() if name in used}, about

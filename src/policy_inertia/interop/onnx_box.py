@@ -16,8 +16,9 @@ from policy_inertia.actions.box import Box
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import PolicyDescription
 from policy_inertia.interop.onnx_arrays import GraphArray, as_result
-from policy_inertia.interop.onnx_form import OBSERVATION, Form, Tensor, observation_type
+from policy_inertia.interop.onnx_form import OBSERVATION, Form, Tensor
 from policy_inertia.interop.onnx_graph import GraphBuilder
+from policy_inertia.interop.onnx_observations import observation_feed
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_layers import add_network
 from policy_inertia.policies.action_filters.action_filter import ActionFilter
@@ -103,7 +104,7 @@ def compare(
     actions = policy.actions
     obs, state = example_observations(policy.space, n), _random_state(policy, n)
     feed = {
-        OBSERVATION: obs.astype(observation_type(description)),
+        **observation_feed(description.spaces, obs),
         **state,
         PREVIOUS_ACTION: actions.to_env(state[PREVIOUS_ACTION]),
     }

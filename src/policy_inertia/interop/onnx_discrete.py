@@ -10,8 +10,9 @@ import numpy as np
 from policy_inertia.algorithms.losses import IMPOSSIBLE
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import PolicyDescription
-from policy_inertia.interop.onnx_form import OBSERVATION, Form, Tensor, observation_type
+from policy_inertia.interop.onnx_form import Form, Tensor
 from policy_inertia.interop.onnx_graph import GraphBuilder
+from policy_inertia.interop.onnx_observations import observation_feed
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_rules import PRICE, add_policy
 from policy_inertia.policies.cores import Core
@@ -59,7 +60,7 @@ def compare(
     state = _random_state(policy, n)
     previous = state[PREVIOUS_ACTION]
     feed = {
-        OBSERVATION: obs.astype(observation_type(description)),
+        **observation_feed(description.spaces, obs),
         **state,
     }
     if isinstance(policy, Core):

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from policy_inertia.interop.description import PolicyDescription
 from policy_inertia.interop.onnx_graph import GraphBuilder
 
@@ -40,8 +38,3 @@ class Form(NamedTuple):
     """What a file says about the actions."""
     compare: Callable[[Any, PolicyDescription, Path, bytes, int], tuple[float, int]]
     """Compares a file with its policy on so many random inputs; see `onnx_discrete.compare`."""
-
-
-def observation_type(policy: PolicyDescription) -> Any:
-    """The type of the observations in a file."""
-    return np.float32 if policy.spaces.n_states is None else np.int64

@@ -8,6 +8,7 @@ from typing import Any
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.networks.layers import (
     Activation,
+    Branches,
     ChannelsFirst,
     ChannelsLast,
     Conv,
@@ -46,6 +47,18 @@ def _rescale(graph: GraphBuilder, layer: Rescale, x: str) -> str:
     return graph.add("Clip", x, graph.constant(-layer.clip), graph.constant(layer.clip))
 
 
+def _branches(graph: GraphBuilder, layer: Branches, x: str) -> str:
+    outputs = []
+    for part in layer.parts:
+        ends = (graph.integers([part.start]), graph.integers([part.stop]), graph.integers([1]))
+        own = graph.add("Slice", x, *ends)
+        if len(part.shape) > 1:
+            own = graph.add("Reshape", own, graph.integers([-1, *part.shape]))
+        own = add_network(graph, part.layers, own)
+        outputs.append(graph.add("Flatten", own, axis=1))
+    return graph.add("Concat", *outputs, axis=1)
+
+
 LAYER_NODES: dict[type, Callable[[GraphBuilder, Any, str], str]] = {
     Linear: _linear,
     Conv: _convolution,
@@ -54,6 +67,7 @@ LAYER_NODES: dict[type, Callable[[GraphBuilder, Any, str], str]] = {
     Flatten: lambda graph, layer, x: graph.add("Flatten", x, axis=1),
     ChannelsFirst: lambda graph, layer, x: graph.add("Transpose", x, perm=[0, 3, 1, 2]),
     ChannelsLast: lambda graph, layer, x: graph.add("Transpose", x, perm=[0, 2, 3, 1]),
+    Branches: _branches,
     OneHot: lambda graph, layer, x: graph.one_hot(graph.column(x), layer.n, layer.first),
 }
 """From graph, layer and the name of its input to the name of its output."""

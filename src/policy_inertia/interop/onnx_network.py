@@ -105,7 +105,7 @@ COMMUTES = ("Add", "Mul")
 
 
 def with_network(
-    core: ContinuousCore, file: OnnxFile, output: str, statistics: Rescale | None, clip: bool
+    core: ContinuousCore, file: OnnxFile, output: str, statistics: Layer | None, clip: bool
 ) -> ContinuousCore:
     """The core of a file with its network as layers, which NumPy runs; as it is if they are not
     known.

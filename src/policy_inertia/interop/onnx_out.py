@@ -17,9 +17,10 @@ import numpy as np
 from policy_inertia.errors import InputError
 from policy_inertia.files import make_folder, write_file
 from policy_inertia.interop.description import PolicyDescription, describe
-from policy_inertia.interop.onnx_form import OBSERVATION, Form, Tensor, observation_type
+from policy_inertia.interop.onnx_form import Form, Tensor
 from policy_inertia.interop.onnx_forms import form_of
 from policy_inertia.interop.onnx_graph import IR_VERSION, OPSET, GraphBuilder
+from policy_inertia.interop.onnx_observations import add_observation, observation_inputs
 from policy_inertia.interop.onnx_rules import PRICE
 from policy_inertia.machine import versions
 from policy_inertia.policies.continuous import ContinuousCore
@@ -62,7 +63,8 @@ def export(
     `first_action` of the file's metadata.
 
     Inputs of the file:
-        observation: float32 of the env's shape, or int64 if observations are Discrete.
+        observation: float32 of the env's shape, or int64 if observations are Discrete. Of Dict
+            observations, each entry is an input: `observation_` and its key.
         previous_action: int64; -1 at the start of an episode.
         remaining: int64, only for methods that hold an action for several steps: `next_remaining`
             of the last step; 0 at the start of an episode.
@@ -110,6 +112,7 @@ def serialise(policy: PolicyDescription) -> tuple[bytes, int]:
     """The policy as the bytes of an ONNX file, and the number of its nodes."""
     graph, form = GraphBuilder(), form_of(policy)
     helper = graph.onnx.helper
+    add_observation(graph, policy.spaces)
     for name, result in form.add(graph, policy).items():
         graph.add("Identity", result, output=name)
     inputs, outputs = (
@@ -131,7 +134,7 @@ def serialise(policy: PolicyDescription) -> tuple[bytes, int]:
 
 def inputs_of(policy: PolicyDescription, form: Form) -> dict[str, Tensor]:
     """The inputs of a file: the observation, the policy's memory, and a dial's price."""
-    inputs = {OBSERVATION: Tensor(observation_type(policy), policy.spaces.obs_shape)}
+    inputs = observation_inputs(policy.spaces)
     inputs[PREVIOUS_ACTION] = form.outputs(policy)["action"]
     inputs |= _other_memory(policy)
     if policy.controller is not None and policy.controller.price_input:

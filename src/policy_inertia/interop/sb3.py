@@ -26,7 +26,7 @@ from policy_inertia.interop.vec_normalize import (
     read_statistics,
     statistics_of_model,
 )
-from policy_inertia.networks.layers import Layers, Rescale, run
+from policy_inertia.networks.layers import Layer, Layers, run
 from policy_inertia.networks.perceptron import log_softmax
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core, CoreOptions, Loader, source_name
@@ -34,6 +34,7 @@ from policy_inertia.policies.probing import (
     OutputFunction,
     OutputKind,
     example_observations,
+    of_entries,
     read_spaces,
 )
 
@@ -63,7 +64,7 @@ def load_model(model: Any, env: Any, options: CoreOptions) -> Core | ContinuousC
     layers: Layers | None = None
     if any(c.__module__.startswith("sbx.") for c in type(model).__mro__):
         kind, function = _sbx_function(model.policy)
-        function = after_statistics(function, statistics)
+        function = after_statistics(of_entries(function, spaces), statistics)
     else:
         kind, function, layers = read_policy(
             model.policy, space, spaces, statistics, type(model).__name__
@@ -76,11 +77,11 @@ LOADER = Loader(is_model, load_model)
 
 
 def read_policy(
-    policy: Any, space: gym.Space[Any], spaces: Spaces, statistics: Rescale | None, name: str
+    policy: Any, space: gym.Space[Any], spaces: Spaces, statistics: Layer | None, name: str
 ) -> NetworkReading:
     """A live torch policy: as layers if they return the same values, else called through torch."""
     kind, function = _torch_function(policy)
-    as_it_is = kind, after_statistics(function, statistics), None
+    as_it_is = kind, after_statistics(of_entries(function, spaces), statistics), None
     try:
         weights, facts = _weights_and_facts(policy)
         kind, layers = rebuild_network(weights, facts, space, spaces, statistics, name)
@@ -96,7 +97,7 @@ def read_policy(
 
 
 def read_actor(
-    policy: Any, name: str, space: gym.Space[Any], spaces: Spaces, statistics: Rescale | None
+    policy: Any, name: str, space: gym.Space[Any], spaces: Spaces, statistics: Layer | None
 ) -> ContinuousCore:
     """A live policy with continuous actions: as layers if they give the same actions, else called
     as it is, through torch or JAX."""
@@ -110,7 +111,8 @@ def read_actor(
             )
         return action
 
-    as_it_is = ContinuousCore.loaded(name, spaces, after_statistics(act, statistics), space)
+    function = after_statistics(of_entries(act, spaces), statistics)
+    as_it_is = ContinuousCore.loaded(name, spaces, function, space)
     if not hasattr(policy, "state_dict"):  # SBX
         return as_it_is
     try:

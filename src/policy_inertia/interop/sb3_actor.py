@@ -97,7 +97,7 @@ def rebuild_actor(
     facts: NetworkFacts,
     space: gym.Space[Any],
     spaces: Spaces,
-    statistics: Rescale | None,
+    statistics: Layer | None,
     name: str,
 ) -> Layers:
     """The network of these weights, from the env's observations to the env's actions.

@@ -13,12 +13,16 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.envs.dict_observations import is_image, slices
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.interop.foreign_files import shown
+from policy_inertia.interop.vec_normalize import normalised_keys
 from policy_inertia.networks.layers import (
     ACTIVATIONS,
     Activation,
+    Branch,
+    Branches,
     ChannelsFirst,
     Conv,
     Flatten,
@@ -36,7 +40,7 @@ POLICY_MODULES = (
     "stable_baselines3.dqn.policies",
     "sb3_contrib.qrdqn.policies",
 )
-EXTRACTORS = ("FlattenExtractor", "NatureCNN")
+EXTRACTORS = ("FlattenExtractor", "NatureCNN", "CombinedExtractor")
 NATURE = (((8, 8), 4), ((4, 4), 2), ((3, 3), 1))  # kernels and strides of the Nature CNN
 
 Weights = dict[str, np.ndarray]
@@ -107,7 +111,7 @@ def rebuild_network(
     facts: NetworkFacts,
     space: gym.Space[Any],
     spaces: Spaces,
-    statistics: Rescale | None,
+    statistics: Layer | None,
     name: str,
 ) -> tuple[OutputKind, Layers]:
     """The network of these weights, from the env's observations to logits or Q-values.
@@ -142,16 +146,6 @@ def rebuild_network(
     network = tuple(layers[:-1])
     _refuse_other_spaces(linear[-1], network, spaces, name)
     return family.kind, network
-
-
-def is_image(space: gym.Space[Any]) -> bool:
-    """SB3's own rule: three axes of bytes from 0 to 255."""
-    return (
-        isinstance(space, gym.spaces.Box)
-        and len(space.shape) == 3
-        and space.dtype == np.uint8
-        and bool((space.low == 0).all() and (space.high == 255).all())
-    )
 
 
 def _refuse_unsupported(weights: Weights, facts: NetworkFacts, name: str) -> None:
@@ -209,14 +203,48 @@ def input_layers(
     facts: NetworkFacts,
     space: gym.Space[Any],
     spaces: Spaces,
-    statistics: Rescale | None,
+    statistics: Layer | None,
 ) -> Layers:
     """SB3's `preprocess_obs` and its features extractor: everything before the perceptron."""
     if spaces.n_states is not None:
         return (OneHot(spaces.n_states, spaces.first_state), Flatten())
-    layers: list[Layer] = [] if statistics is None else [statistics]
+    before = () if statistics is None else (statistics,)
+    if spaces.entries:
+        return (*before, *_combined(weights, extractor, facts, spaces, statistics))
     image = statistics is None and is_image(space)
-    if image and int(np.argmin(spaces.obs_shape)) != 0:  # SB3: the smallest axis is the channels
+    return (*before, *_features(weights, extractor, facts, spaces.obs_shape, image))
+
+
+def _combined(
+    weights: Weights,
+    extractor: str,
+    facts: NetworkFacts,
+    spaces: Spaces,
+    statistics: Layer | None,
+) -> Layers:
+    """SB3's CombinedExtractor: images through convolutions, everything else as it is."""
+    normalised = normalised_keys(statistics, spaces)
+    branches = []
+    for entry, at in zip(spaces.entries, slices(spaces.entries).values(), strict=True):
+        image = entry.image and entry.name not in normalised
+        shape = entry.shape if image else (entry.width,)
+        prefix = f"{extractor}.extractors.{entry.name}"
+        layers = _features(weights, prefix, facts, shape, image)
+        branches.append(Branch(at.start, at.stop, shape, layers))
+    known = tuple(f"{extractor}.extractors.{entry.name}." for entry in spaces.entries)
+    for key in weights:
+        if key.startswith(f"{extractor}.") and not key.startswith(known):
+            raise UnknownNetworkError(f"it has weights named {key}")
+    plain = all(branch.layers == (Flatten(),) for branch in branches)
+    return (Flatten(),) if plain else (Branches(tuple(branches)),)
+
+
+def _features(
+    weights: Weights, extractor: str, facts: NetworkFacts, shape: tuple[int, ...], image: bool
+) -> Layers:
+    """The layers from one array of an observation to its features."""
+    layers: list[Layer] = []
+    if image and int(np.argmin(shape)) != 0:  # SB3: the smallest axis is the channels
         layers.append(ChannelsFirst())
     if image and facts.normalize_images:
         layers.append(Rescale(np.zeros((), np.float32), np.full((), 255, np.float32)))

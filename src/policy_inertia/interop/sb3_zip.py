@@ -38,7 +38,7 @@ from policy_inertia.interop.sb3_network import (
 )
 from policy_inertia.interop.torch_weights import parse_weights
 from policy_inertia.interop.vec_normalize import read_statistics
-from policy_inertia.networks.layers import Rescale, run
+from policy_inertia.networks.layers import Layer, run
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
 from policy_inertia.schema import parse_object
@@ -112,7 +112,7 @@ def _read_zip(
     data: dict[str, Any],
     space: gym.Space[Any],
     spaces: Spaces,
-    statistics: Rescale | None,
+    statistics: Layer | None,
     trust: bool,
 ) -> NetworkReading:
     try:
@@ -140,7 +140,7 @@ def _read_actor(
     name: str,
     space: gym.Space[Any],
     spaces: Spaces,
-    statistics: Rescale | None,
+    statistics: Layer | None,
     trust: bool,
 ) -> ContinuousCore:
     """A saved model with continuous actions as a core."""

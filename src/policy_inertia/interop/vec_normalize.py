@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from policy_inertia.envs.dict_observations import slices
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
-from policy_inertia.interop.foreign_files import parse_npy, parsing, read_members, size_of
+from policy_inertia.interop.foreign_files import parse_npy, parsing, read_members, shown, size_of
 from policy_inertia.interop.pickled_data import Call, pickled_array, read_pickle
-from policy_inertia.networks.layers import Rescale, run
+from policy_inertia.networks.layers import Branch, Branches, Layer, Rescale, run
 from policy_inertia.policies.probing import OutputFunction
 from policy_inertia.storage import read_file
 
@@ -33,7 +34,13 @@ class Statistics(NamedTuple):
     clip: float = CLIP
 
 
-def read_statistics(normalise: Any, spaces: Spaces) -> Rescale | None:
+class DictStatistics(NamedTuple):
+    """The same of Dict observations; keys that are not among them stay as they are."""
+
+    by_key: dict[str, Statistics]
+
+
+def read_statistics(normalise: Any, spaces: Spaces) -> Layer | None:
     """What VecNormalize does to observations, as a layer.
 
     Args:
@@ -54,7 +61,7 @@ def read_statistics(normalise: Any, spaces: Spaces) -> Rescale | None:
     if hasattr(normalise, "obs_rms"):
         return _from_object(normalise, spaces)
     if isinstance(normalise, tuple | list) and len(normalise) == 2:
-        return _rescale(Statistics(*normalise), spaces, "normalise")
+        return _layer(Statistics(*normalise), spaces, "normalise")
     raise InputError(
         f"normalise is {type(normalise).__name__}: give a VecNormalize, (mean, var), a .npz with "
         "both, or its .pkl"
@@ -69,18 +76,18 @@ def statistics_of_model(model: Any, env: Any) -> Any:
     return None if _normalises(env) else model.get_vec_normalize_env()
 
 
-def after_statistics(function: OutputFunction, statistics: Rescale | None) -> OutputFunction:
+def after_statistics(function: OutputFunction, statistics: Layer | None) -> OutputFunction:
     """A function of the env's observations, from one of normalised observations."""
     if statistics is None:
         return function
     return lambda obs: function(run((statistics,), obs))
 
 
-def _from_file(path: Path, spaces: Spaces) -> Rescale | None:
+def _from_file(path: Path, spaces: Spaces) -> Layer | None:
     advice = "give a .npz with mean and var, or what VecNormalize saved"
     with parsing(path, "VecNormalize statistics", advice):
         statistics = _read_npz(path) if path.suffix == ".npz" else _read_pickled(path)
-    return None if statistics is None else _rescale(statistics, spaces, str(path))
+    return None if statistics is None else _layer(statistics, spaces, str(path))
 
 
 def _read_npz(path: Path) -> Statistics:
@@ -95,7 +102,7 @@ def _read_npz(path: Path) -> Statistics:
     return Statistics(arrays["mean.npy"], arrays["var.npy"], float(epsilon), float(clip))
 
 
-def _read_pickled(path: Path) -> Statistics | None:
+def _read_pickled(path: Path) -> Statistics | DictStatistics | None:
     """The same from what VecNormalize pickled; None if it does not normalise observations.
 
     The pickle is read as data: nothing in it is imported, called or built.
@@ -106,38 +113,68 @@ def _read_pickled(path: Path) -> Statistics | None:
     state = pickled.state
     if state["norm_obs"] is False:
         return None
-    if isinstance(state["obs_rms"], dict):
-        raise _dict_observations(str(path))
-    rms = state["obs_rms"].state
-    arrays = map(pickled_array, (rms["mean"], rms["var"], state["epsilon"], state["clip_obs"]))
-    mean, var, epsilon, clip = arrays
-    return Statistics(mean, var, float(epsilon), float(clip))
+    epsilon, clip = (float(pickled_array(state[name])) for name in ("epsilon", "clip_obs"))
+
+    def read(rms: Any) -> Statistics:
+        mean, var = (pickled_array(rms.state[name]) for name in ("mean", "var"))
+        return Statistics(mean, var, epsilon, clip)
+
+    if not isinstance(state["obs_rms"], dict):
+        return read(state["obs_rms"])
+    return DictStatistics({str(key): read(rms) for key, rms in state["obs_rms"].items()})
 
 
-def _from_object(normaliser: Any, spaces: Spaces) -> Rescale | None:
+def _from_object(normaliser: Any, spaces: Spaces) -> Layer | None:
     if not normaliser.norm_obs:
         return None
-    if isinstance(normaliser.obs_rms, dict):
-        raise _dict_observations("normalise")
-    rms = normaliser.obs_rms
-    statistics = Statistics(rms.mean, rms.var, normaliser.epsilon, normaliser.clip_obs)
-    return _rescale(statistics, spaces, "normalise")
+
+    def read(rms: Any) -> Statistics:
+        return Statistics(rms.mean, rms.var, normaliser.epsilon, normaliser.clip_obs)
+
+    if not isinstance(normaliser.obs_rms, dict):
+        return _layer(read(normaliser.obs_rms), spaces, "normalise")
+    by_key = {key: read(rms) for key, rms in normaliser.obs_rms.items()}
+    return _layer(DictStatistics(by_key), spaces, "normalise")
 
 
-def _dict_observations(name: str) -> InputError:
-    return InputError(f"{name} has statistics of Dict observations: expected Box")
+def _layer(statistics: Statistics | DictStatistics, spaces: Spaces, name: str) -> Layer:
+    """The statistics as a layer; raise if they do not fit the observations."""
+    if isinstance(statistics, Statistics):
+        return _rescale(statistics, spaces.obs_shape, name)
+    shapes = {entry.name: entry.shape for entry in spaces.entries}
+    for key in statistics.by_key:
+        if key not in shapes:
+            raise InputError(
+                f"{name} has statistics of the key {shown(key, 40)!r} of Dict observations, and "
+                "the env has no such key: give the env that the policy was trained on"
+            )
+    branches = []
+    for entry, at in zip(spaces.entries, slices(spaces.entries).values(), strict=True):
+        own = statistics.by_key.get(entry.name)
+        layers = () if own is None else (_rescale(own, entry.shape, f"{name}, {entry.name}"),)
+        shape = entry.shape if own is not None else (entry.width,)
+        branches.append(Branch(at.start, at.stop, shape, layers))
+    return Branches(tuple(branches))
 
 
-def _rescale(statistics: Statistics, spaces: Spaces, name: str) -> Rescale:
+def normalised_keys(statistics: Layer | None, spaces: Spaces) -> set[str]:
+    """The keys of Dict observations that a layer of `read_statistics` normalises."""
+    if not isinstance(statistics, Branches):
+        return set() if statistics is None else {entry.name for entry in spaces.entries}
+    pairs = zip(spaces.entries, statistics.parts, strict=True)
+    return {entry.name for entry, part in pairs if part.layers}
+
+
+def _rescale(statistics: Statistics, shape: tuple[int, ...], name: str) -> Rescale:
     try:
         mean, var = (np.asarray(values, float) for values in statistics[:2])
         epsilon, clip = (float(value) for value in statistics[2:])
     except (TypeError, ValueError):
         raise InputError(f"{name} holds other things than numbers: give mean and var") from None
-    if mean.shape != spaces.obs_shape or var.shape != spaces.obs_shape:
+    if mean.shape != shape or var.shape != shape:
         raise InputError(
             f"{name} has a mean of shape {mean.shape} and a variance of shape {var.shape}: "
-            f"the observations have shape {spaces.obs_shape}"
+            f"the observations have shape {shape}"
         )
     for field, values in (("mean", mean), ("var", var)):
         if not np.isfinite(values).all() or (field == "var" and (values < 0).any()):

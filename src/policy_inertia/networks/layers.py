@@ -10,18 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from policy_inertia.errors import InputError, nearest
+from policy_inertia.errors import InputError
 from policy_inertia.networks.convolution import convolutions_for
+from policy_inertia.networks.memory_layers import MemoryLayer
 from policy_inertia.networks.perceptron import one_hot
-from policy_inertia.schema import read_as
 from policy_inertia.types import LayerParams
 
 Shape = tuple[int, ...]
+State = dict[str, np.ndarray]
 
 _ZERO = np.float32(0)  # faster than a Python number
 
@@ -163,15 +164,95 @@ class OneHot:
         return (*shape, self.n) if self.n > 0 else None
 
 
-Layer = Linear | Conv | Activation | Flatten | ChannelsFirst | ChannelsLast | Rescale | OneHot
+@dataclass(frozen=True)
+class Branch:
+    """The numbers from `start` to `stop` of a vector, as `shape`, through layers of their own."""
+
+    start: int
+    stop: int
+    shape: Shape
+    layers: Layers
+
+    def __call__(self, x: Any) -> np.ndarray:
+        return Flatten()(run(self.layers, x[:, self.start : self.stop].reshape(-1, *self.shape)))
+
+
+@dataclass(frozen=True)
+class Branches:
+    """(B, size) -> (B, outputs): each branch for itself, the outputs one behind the other."""
+
+    parts: tuple[Branch, ...]
+
+    def __call__(self, x: Any) -> np.ndarray:
+        return np.concatenate([part(x) for part in self.parts], axis=1)
+
+    def output_shape(self, shape: Shape) -> Shape | None:
+        if len(shape) != 1 or not self.parts:
+            return None
+        sizes = []
+        for part in self.parts:
+            inside = 0 <= part.start < part.stop <= shape[0]
+            if not inside or math.prod(part.shape) != part.stop - part.start:
+                return None
+            sizes.append(math.prod(output_shape(part.layers, part.shape)))
+        return (sum(sizes),)
+
+
+PlainLayer = (
+    Linear | Conv | Activation | Flatten | ChannelsFirst | ChannelsLast | Rescale | OneHot | Branches
+)
+Layer = PlainLayer | MemoryLayer
 Layers = tuple[Layer, ...]
 
 
 def run(layers: Layers, x: Any) -> np.ndarray:
-    """Compute the output of a network for a batch, in float32."""
+    """Compute the output of a network for a batch, in float32.
+
+    Layers that remember act as at the start of an episode.
+    """
     for layer in layers:
         x = layer(x)
     return x
+
+
+def run_with_memory(layers: Layers, x: Any, memory: State) -> tuple[np.ndarray, State]:
+    """Compute the output of a network, and its memory afterwards.
+
+    Args:
+        layers: The network.
+        x: A batch of inputs.
+        memory: Its memory, by the names of `memory_shapes`.
+    """
+    after: State = {}
+    names = iter(_memory_names(layers))
+    for layer in layers:
+        if isinstance(layer, MemoryLayer):
+            own = next(names)
+            x, new = layer.step(x, {part: memory[name] for part, name in own.items()})
+            after |= {own[part]: values for part, values in new.items()}
+        else:
+            x = layer(x)
+    return x, after
+
+
+def memory_shapes(layers: Layers) -> dict[str, Shape]:
+    """The names of a network's memory, and the shapes of one row; empty if it remembers nothing."""
+    remembering = [layer for layer in layers if isinstance(layer, MemoryLayer)]
+    return {
+        name: layer.memory[part]
+        for layer, names in zip(remembering, _memory_names(layers), strict=True)
+        for part, name in names.items()
+    }
+
+
+def _memory_names(layers: Layers) -> list[dict[str, str]]:
+    """For each layer that remembers: its parts, and their names in the network's memory."""
+    names: list[dict[str, str]] = []
+    for layer in layers:
+        if isinstance(layer, MemoryLayer):
+            end = f"_{len(names)}" if names else ""
+            names.append({part: f"core_{part}{end}" for part in layer.memory})
+    return names
 
 
 def perceptron(params: list[LayerParams]) -> Layers:
@@ -205,45 +286,6 @@ def convolutions(params: list[LayerParams], image: tuple[int, int, int]) -> Laye
 
 BYTES = Rescale(np.zeros((), np.float32), np.full((), 255, np.float32))
 """From bytes to numbers from 0 to 1."""
-
-
-def store(layers: Layers) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
-    """Describe layers for a file.
-
-    Returns:
-        The arrays by name, such as `core.0.w`; and for each layer its kind and other fields, which
-        JSON can hold.
-    """
-    arrays, kinds = {}, []
-    for i, layer in enumerate(layers):
-        kind: dict[str, Any] = {"kind": type(layer).__name__}
-        for name, value in vars(layer).items():
-            if isinstance(value, np.ndarray | np.generic):
-                arrays[f"core.{i}.{name}"] = np.asarray(value)
-            else:
-                kind[name] = value
-        kinds.append(kind)
-    return arrays, kinds
-
-
-def restore(arrays: dict[str, np.ndarray], kinds: list[dict[str, Any]]) -> Layers:
-    """Build layers from a description, the inverse of `store`.
-
-    Raises:
-        InputError: A kind of layer is unknown, or a field is missing or wrong.
-    """
-    known = {cls.__name__: cls for cls in get_args(Layer)}
-    layers = []
-    for i, description in enumerate(kinds):
-        weights = {
-            k.removeprefix(f"core.{i}."): a for k, a in arrays.items() if k.startswith(f"core.{i}.")
-        }
-        plain = dict(description)
-        name = str(plain.pop("kind", ""))
-        if name not in known:
-            raise InputError(f"layer {i} is of kind '{name[:60]}'{nearest(name, known)}")
-        layers.append(read_as(known[name], plain, f"layer {i}", **weights))
-    return tuple(layers)
 
 
 def output_shape(layers: Layers, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -158,7 +158,7 @@ class ContinuousCore:
         Returns:
             The env's actions, and the state for the next call.
         """
-        obs = np.asarray(observation)
+        obs = self.spaces.flat(observation)
         single = obs.shape == self.spaces.obs_shape
         obs = obs[None] if single else obs
         state = self.memory.at(state, len(obs), episode_start)

@@ -12,8 +12,8 @@ from policy_inertia.actions.box import Box
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.filter_curve import FilterCurve
-from policy_inertia.networks import layers as network
-from policy_inertia.networks.layers import Layers
+from policy_inertia.networks.layers import Layers, output_shape
+from policy_inertia.networks.stored_layers import restore, store
 from policy_inertia.origin import from_file, trusted
 from policy_inertia.policies.action_filters import rule_table
 from policy_inertia.policies.action_filters.action_filter import Dimension
@@ -60,7 +60,7 @@ class ContinuousDescription:
 
 def write_continuous(path: Path, parts: ContinuousParts) -> None:
     """Write a policy to one file; without layers if its network is not known."""
-    arrays, layers = network.store(parts.layers or ())
+    arrays, layers = store(parts.layers or ())
     about = {
         "kind": KIND,
         "name": parts.name,
@@ -124,8 +124,8 @@ def _restored(
     arrays: dict[str, np.ndarray], described: list[dict[str, Any]], spaces: Spaces
 ) -> Layers:
     """The network of a file, whose outputs must be the numbers of an action."""
-    layers = network.restore(arrays, described)
-    outputs = network.output_shape(layers, spaces.obs_shape)
+    layers = restore(arrays, described)
+    outputs = output_shape(layers, spaces.obs_shape)
     if outputs != spaces.actions.shape:
         raise InputError(
             f"its network has outputs of shape {list(outputs)}: expected "

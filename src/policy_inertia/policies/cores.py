@@ -176,7 +176,7 @@ class Core:
     ) -> tuple[np.ndarray, State]:
         """Choose actions as `Policy.predict` does; the state is the previous action, and the tokens
         of a limit."""
-        obs = np.asarray(observation)
+        obs = self.spaces.flat(observation)
         single = obs.shape == self.spaces.obs_shape
         obs = obs[None] if single else obs
         state = self.memory.at(state, len(obs), episode_start)

@@ -363,7 +363,7 @@ class Policy:
         return cls(**vars(read_policy(find_trained(Path(path)), core, trust)))
 
     def _batch(self, observation: ArrayLike) -> tuple[np.ndarray, bool]:
-        observation = np.asarray(observation)
+        observation = self.spaces.flat(observation)
         expected = self.spaces.obs_shape
         if observation.shape == expected:
             return self.spaces.encode(observation[None]), True

@@ -14,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 from policy_inertia.actions.space import refuse_not_finite
+from policy_inertia.envs.dict_observations import DictBox, dict_space, unflatten, vector_space
 from policy_inertia.envs.making import make_vector, name_of
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
@@ -33,7 +34,8 @@ def read_spaces(env: Any, kwargs: dict[str, Any] | None = None) -> tuple[gym.Spa
         kwargs: Arguments of the env, for an id or a function.
 
     Returns:
-        The observation space of one env as Gymnasium describes it, and both spaces as ours.
+        The observation space of one env as Gymnasium describes it (of Dict observations, the space
+        of their vectors), and both spaces as ours.
     """
     if isinstance(env, str | type) or not hasattr(env, "action_space"):
         vector, spaces = make_vector(env, 1, kwargs)
@@ -42,11 +44,14 @@ def read_spaces(env: Any, kwargs: dict[str, Any] | None = None) -> tuple[gym.Spa
     one = "single_" if hasattr(env, "single_action_space") else ""
     observation = getattr(env, f"{one}observation_space")
     action = getattr(env, f"{one}action_space")
-    return observation, Spaces.of(observation, action, name_of(type(env)))
+    name = name_of(type(env))
+    return vector_space(observation, name), Spaces.of(observation, action, name)
 
 
 def gym_space(spaces: Spaces) -> gym.Space[Any]:
     """A Gymnasium space for observations whose bounds are not known."""
+    if spaces.entries:
+        return dict_space(spaces.entries)
     if spaces.n_states is not None:
         return gym.spaces.Discrete(spaces.n_states, start=spaces.first_state)
     if spaces.planes:
@@ -56,12 +61,21 @@ def gym_space(spaces: Spaces) -> gym.Space[Any]:
     return gym.spaces.Box(-np.inf, np.inf, spaces.obs_shape, np.float32)
 
 
+def of_entries(function: Callable[[Any], Any], spaces: Spaces) -> OutputFunction:
+    """A function of vectors, from one that takes the Dict observations behind them."""
+    if not spaces.entries:
+        return function
+    return lambda obs: function(unflatten(spaces.entries, np.asarray(obs)))
+
+
 def example_observations(space: gym.Space[Any], n: int, seed: int = 0) -> np.ndarray:
     """`n` observations to try a policy with.
 
     Real numbers are standard normal, clipped to the bounds of the space. Everything else is
     sampled from the space.
     """
+    if isinstance(space, DictBox):
+        return space.examples(n, seed)
     if isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.floating):
         values = np.random.default_rng(seed).normal(0, 1, (n, *space.shape))
         return np.clip(values, space.low, space.high).astype(space.dtype)

@@ -20,7 +20,8 @@ from policy_inertia.envs.scaling import Scaling
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
-from policy_inertia.networks import layers as network
+from policy_inertia.networks.layers import output_shape
+from policy_inertia.networks.stored_layers import restore, store
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core, load_core
 from policy_inertia.policies.probing import OutputKind
@@ -137,7 +138,7 @@ class StoredCore:
 def store_core(spaces: SpacesWithCore) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The core as arrays and JSON for a policy file; without layers if its network is unknown."""
     core = spaces.core
-    arrays, layers = network.store(core.layers or ())
+    arrays, layers = store(core.layers or ())
     return arrays, {
         "name": core.name,
         "kind": core.kind,
@@ -201,8 +202,8 @@ def _stored_core(spaces: Spaces, arrays: dict[str, np.ndarray], stored: StoredCo
             f"it was trained around {stored.name}, which a file cannot hold: give it again, as "
             "Policy.load(path, core=...), or with --core"
         )
-    layers = network.restore(arrays, stored.layers)
-    outputs = network.output_shape(layers, spaces.obs_shape)
+    layers = restore(arrays, stored.layers)
+    outputs = output_shape(layers, spaces.obs_shape)
     if outputs != (spaces.actions.width,):
         raise InputError(
             f"the core's network has outputs of shape {list(outputs)}: expected one for each of "

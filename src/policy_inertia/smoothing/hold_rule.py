@@ -46,6 +46,7 @@ class HoldRule:
     ) -> None:
         self.controller = _checked(controller, hysteresis, spaces, limit)
         self.deterministic, self.actions = deterministic, spaces.actions
+        self.spaces = spaces
         self.hysteresis: Hysteresis | None = None
         self.bucket = None if limit is None else TokenBucket(limit, spaces.actions)
         if self.controller is not None:
@@ -58,7 +59,7 @@ class HoldRule:
         self.memory = memory_of(spaces.actions, filters)
         self.rng = np.random.default_rng()
 
-    def step(self, obs: np.ndarray, action: np.ndarray, state: State) -> tuple[np.ndarray, State]:
+    def step(self, obs: Any, action: np.ndarray, state: State) -> tuple[np.ndarray, State]:
         """Decide for each env.
 
         Args:
@@ -73,6 +74,7 @@ class HoldRule:
         previous = state[PREVIOUS_ACTION]
         held = np.asarray(~(self.actions.is_null(previous) | self.actions.equal(action, previous)))
         if held.any() and self.decides:
+            obs = self.spaces.flat(obs)
             # ask only about envs in which something is to be decided; of one env, without a copy
             rows: Any = slice(None) if len(held) == 1 else np.flatnonzero(held)
             tokens = None if self.bucket is None else state[TOKENS][rows]

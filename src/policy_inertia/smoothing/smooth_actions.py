@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.envs.dict_observations import as_batch
 from policy_inertia.errors import InputError
 from policy_inertia.policies.action_filters.action_filter import Dimension
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
@@ -93,7 +94,7 @@ class SmoothActions(gym.Wrapper):
         if self._obs is None:
             raise InputError("there is no episode to step in: reset the env first")
         wanted = self._actions.from_env([action])
-        held, self._state = self._rule.step(np.asarray(self._obs)[None], wanted, self._state)
+        held, self._state = self._rule.step(as_batch(self._obs), wanted, self._state)
         taken = self._actions.to_env(self._state[PREVIOUS_ACTION])[0]
         self._obs, reward, terminated, truncated, info = self.env.step(taken)
         info = {**info, "action_taken": taken, "held": bool(held[0])}
