@@ -169,7 +169,7 @@ def test_what_has_no_vector_is_refused(trained: Trained, tmp_path: Path) -> None
         def __init__(self) -> None:
             self.observation_space = gym.spaces.Dict({"word": gym.spaces.Text(5)})
 
-    with pytest.raises(InputError, match="has the entry 'word' of Text .* expected Box"):
+    with pytest.raises(InputError, match=r"has the entry 'word' of Text .* expected Box"):
         pi.evaluate(lambda obs: 0, Words, episodes=1)  # type: ignore[arg-type]
     core = load_core(trained("PPO")[0], Cockpit)
     with pytest.raises(InputError, match="has no entry 'gear'"):
@@ -177,6 +177,6 @@ def test_what_has_no_vector_is_refused(trained: Trained, tmp_path: Path) -> None
     model, _ = trained("PPO")
     model.save(tmp_path / "m.zip")
     flat = partial(Cockpit, numbers_only=True)
-    with pytest.raises(InputError, match="observations of shape|does not take"):
+    with pytest.raises(InputError, match=r"observations of shape|does not take"):
         load_core(tmp_path / "m.zip", flat)
     assert example_observations(core.space, 5).shape == (5, 17)

@@ -11,6 +11,7 @@ import pytest
 
 from policy_inertia import InputError, load_core
 from policy_inertia.networks import layers as network
+from policy_inertia.networks.stored_layers import restore, store
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.spaces_with_core import (
     SpacesWithCore,
@@ -176,9 +177,9 @@ def test_layers_of_every_kind_come_back_from_their_arrays() -> None:
         network.Flatten(),
         network.Linear(rng.normal(size=(8, 2)), np.zeros(2)),
     )
-    arrays, kinds = network.store(layers)
-    again = network.restore(arrays, json.loads(json.dumps(kinds)))
+    arrays, kinds = store(layers)
+    again = restore(arrays, json.loads(json.dumps(kinds)))
     obs = rng.normal(size=(5, 4, 4, 3)).astype(np.float32)
     np.testing.assert_array_equal(network.run(again, obs), network.run(layers, obs))
-    (one,) = network.restore(*network.store((network.OneHot(3, 1),)))
+    (one,) = restore(*store((network.OneHot(3, 1),)))
     assert one == network.OneHot(3, 1)

@@ -142,10 +142,10 @@ def make_env(env: EnvLike, kwargs: dict[str, Any] | None = None) -> gym.Env:
         InputError: There is no such env, or it cannot be made with these arguments.
         TrustError: The id or the arguments come from a file and could run code; see `file_envs`.
     """
-    made = _make_env(env, kwargs)
-    if isinstance(made.observation_space, gym.spaces.Dict):
-        return FlatObservations(made, name_of(env))
-    return made
+    base = _make_env(env, kwargs)
+    if isinstance(base.observation_space, gym.spaces.Dict):
+        return FlatObservations(base, name_of(env))
+    return base
 
 
 def _make_env(env: EnvLike, kwargs: dict[str, Any] | None) -> gym.Env:

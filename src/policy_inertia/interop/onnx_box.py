@@ -18,9 +18,9 @@ from policy_inertia.interop.description import PolicyDescription
 from policy_inertia.interop.onnx_arrays import GraphArray, as_result
 from policy_inertia.interop.onnx_form import OBSERVATION, Form, Tensor
 from policy_inertia.interop.onnx_graph import GraphBuilder
-from policy_inertia.interop.onnx_observations import observation_feed
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_layers import add_network
+from policy_inertia.interop.onnx_observations import observation_feed
 from policy_inertia.policies.action_filters.action_filter import ActionFilter
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State

@@ -12,8 +12,8 @@ from policy_inertia.errors import InputError
 from policy_inertia.interop.description import PolicyDescription
 from policy_inertia.interop.onnx_form import Form, Tensor
 from policy_inertia.interop.onnx_graph import GraphBuilder
-from policy_inertia.interop.onnx_observations import observation_feed
 from policy_inertia.interop.onnx_in import session
+from policy_inertia.interop.onnx_observations import observation_feed
 from policy_inertia.interop.onnx_rules import PRICE, add_policy
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State

@@ -40,6 +40,12 @@ READABLE = (
         "an RL Zoo folder or beside a zip that needs it, or of `normalise=`",
     ),
     Readable(
+        "a model over Dict observations (`MultiInputPolicy`)",
+        "the entries one behind the other, in the env's own order, images through the Nature CNN. "
+        "`predict` takes the Dict itself; statistics of a `VecNormalize` are by key",
+        "yes; in ONNX each key is an input",
+    ),
+    Readable(
         "a live SBX model",
         "through JAX. Tried with SBX 0.28; our tests run it only if SBX is installed. Zips of SBX "
         "hold nothing but pickles and are refused",

@@ -198,9 +198,8 @@ class Branches:
         return (sum(sizes),)
 
 
-PlainLayer = (
-    Linear | Conv | Activation | Flatten | ChannelsFirst | ChannelsLast | Rescale | OneHot | Branches
-)
+SimpleLayer = Linear | Conv | Activation | Flatten | ChannelsFirst | ChannelsLast | Rescale | OneHot
+PlainLayer = SimpleLayer | Branches
 Layer = PlainLayer | MemoryLayer
 Layers = tuple[Layer, ...]
 
