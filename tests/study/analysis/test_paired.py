@@ -21,13 +21,14 @@ ROWS = [
     at_budget("clear", 0.1, 4.0, 5.01, 6.0),
     at_budget("unclear", 0.1, 4.0, 5.4, 5.9),
     at_budget("partly", 0.1, None, None, 6.5),
+    at_budget("two seeds", 0.1, 4.5, 5.5, None),
     at_budget("elsewhere", 0.2, 1.0, 1.0, 1.0),
 ]
 
 
 def test_rivals_are_paired_by_seed_and_corrected_together() -> None:
     cells = {c.rival: c for c in paired_differences(ROWS, "ours", "return")}
-    assert list(cells) == ["clear", "unclear", "partly"]
+    assert list(cells) == ["clear", "unclear", "partly", "two seeds"]
     assert cells["clear"].estimate.value == pytest.approx((1 + 0.99 + 1) / 3)
     raw = cells["unclear"].estimate.p
     assert raw is not None
@@ -39,6 +40,14 @@ def test_rivals_are_paired_by_seed_and_corrected_together() -> None:
     assert cells["unclear"].resolved
     assert cells["partly"].p is None
     assert not cells["partly"].resolved
+
+
+def test_a_rival_that_keeps_the_budget_on_some_seeds_only_is_shown_and_not_tested() -> None:
+    cell = next(c for c in paired_differences(ROWS, "ours", "return") if c.rival == "two seeds")
+    assert cell.estimate.value == 0.5
+    assert not cell.whole
+    assert cell.p is None
+    assert not cell.resolved
 
 
 def test_a_difference_that_only_its_own_interval_resolves_is_not_bold() -> None:

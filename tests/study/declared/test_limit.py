@@ -124,7 +124,7 @@ def _cells(text: str, label: str) -> list[str]:
 def test_what_readme_says_of_the_dial_inside_a_limit_is_measured() -> None:
     rows = at_budgets(read_records(RESULTS / "records.csv"))
     cells = paired_differences(rows, "dial by price" + TUNED, "return")
-    tested = [c for c in cells if c.estimate.low is not None]
+    tested = [c for c in cells if c.p is not None]
     readme = " ".join((ROOT / "README.md").read_text().split())
     assert f"for the study's {len(tested)} cells" in readme
     at = {(c.task, c.rival): c for c in cells if c.budget == 0.15}

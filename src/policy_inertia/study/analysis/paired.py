@@ -17,13 +17,15 @@ class PairedDifference:
     """Ours minus a rival's, at one task and budget.
 
     `p` is Student's paired p-value after Holm's correction for all cells of the table; None if
-    there are fewer than two seeds.
+    there are fewer than two seeds, or if a seed keeps the budget with one of the two only: such
+    seeds are not missing by chance.
     """
 
     task: str
     rival: str
     budget: float
     estimate: Estimate
+    whole: bool
     p: float | None = None
 
     @property
@@ -56,8 +58,9 @@ def paired_differences(
         mine = own.get((row.task, row.budget))
         estimate = None if mine is None or row is mine else difference(mine, row, figure)
         if estimate is not None:
-            cells.append(PairedDifference(row.task, row.name, row.budget, estimate))
-    tested = [cell for cell in cells if cell.estimate.p is not None]
+            whole = estimate.seeds == max(row.seeds, mine.seeds)
+            cells.append(PairedDifference(row.task, row.name, row.budget, estimate, whole))
+    tested = [cell for cell in cells if cell.whole and cell.estimate.p is not None]
     adjusted = holm([cell.estimate.p for cell in tested if cell.estimate.p is not None])
     corrected = {id(cell): p for cell, p in zip(tested, adjusted, strict=True)}
     return [replace(cell, p=corrected.get(id(cell))) for cell in cells]
