@@ -15,7 +15,6 @@ import torch
 
 from policy_inertia import InputError, export, load_core
 from policy_inertia.policies.probing import example_observations
-from tests.support import probes
 from tests.support.cores import scores_of
 from tests.support.sb3_models import MakeModel, SB3Model, sb3_values
 from tests.support.sb3_zips import data_of, rewrite, with_data
@@ -185,17 +184,9 @@ def test_recurrent_models_are_refused(tmp_path: Path) -> None:
             load_core(core, "CartPole-v1")
 
 
-def test_masked_and_continuous_models_are_refused(tmp_path: Path) -> None:
-    from sb3_contrib import MaskablePPO
+def test_continuous_models_are_refused(tmp_path: Path) -> None:
     from stable_baselines3 import PPO, SAC
 
-    class Masked(probes.Repeat):
-        def action_masks(self) -> list[bool]:
-            return [True, True]
-
-    MaskablePPO("MlpPolicy", Masked(), device="cpu").save(tmp_path / "m.zip")
-    with pytest.raises(InputError, match="masked actions"):
-        load_core(tmp_path / "m.zip", probes.Repeat)
     PPO("MlpPolicy", "Pendulum-v1", device="cpu").save(tmp_path / "p.zip")
     SAC("MlpPolicy", "Pendulum-v1", device="cpu", buffer_size=10).save(tmp_path / "s.zip")
     for name in ("p.zip", "s.zip"):

@@ -46,6 +46,7 @@ def test_measures_of_two_episodes_are_as_computed_by_hand() -> None:
         "caps_smoothness": None,
         "termination_rate": 0.5,
         "crash_rate": 0.5,
+        "forced_switches": None,
         "mu_mean": None,
         "mu_under_0.05": None,
         "mu_over_0.95": None,

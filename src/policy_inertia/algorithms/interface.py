@@ -15,6 +15,7 @@ from jax import numpy as jnp
 
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.actions.discrete import Categorical
+from policy_inertia.actions.masks import forbids
 from policy_inertia.actions.space import ActionSpace, select
 from policy_inertia.envs.spec import Spec
 from policy_inertia.types import Array, Number, Transition, Tree
@@ -207,14 +208,18 @@ class Behaviour:
         updates: int,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """Choose one action for each env."""
-        action = self.policy(params, obs, prev_action, drawn).sample(rng)
+        """Choose one action for each env; what an action mask forbids is never taken."""
+        policy = self.policy(params, obs, prev_action, drawn)
+        action = policy.sample(rng)
         epsilon = self.epsilon(updates)
         if epsilon > 0:
             random = self.actions.sample(rng, len(obs))
             explored = (rng.random(len(obs)) < epsilon) & self.explores(drawn)
             action = select(explored, random, action)
-        return self.permit(action, prev_action, drawn)
+        if self.permit is no_rule:
+            return action
+        permitted = self.permit(action, prev_action, drawn)
+        return select(forbids(policy.log_pi, permitted), action, permitted)
 
 
 def sampling(apply: Apply, actions: ActionSpace) -> Behaviour:

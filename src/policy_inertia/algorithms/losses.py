@@ -14,6 +14,7 @@ from jax import lax
 from jax import numpy as jnp
 from jax.scipy.special import logsumexp
 
+from policy_inertia.actions.masks import is_forbidden
 from policy_inertia.networks.perceptron import one_hot
 from policy_inertia.types import Array, Number
 
@@ -149,6 +150,16 @@ def log_mixture(
     repeat = prev_action == xp.arange(log_pi_core.shape[-1])
     mixed = xp.where(repeat, xp.logaddexp(log_mu, follow), follow)
     return xp.where(prev_action < 0, log_pi_core, mixed)
+
+
+def allowed_values(q: Array, log_pi_core: Array, xp: Any = jnp) -> Array:
+    """Q(s, a_prev, .) with IMPOSSIBLE for the actions that the core must not take (see `masks`)."""
+    return xp.where(is_forbidden(log_pi_core), IMPOSSIBLE, q)
+
+
+def allowed_previous(prev_action: Array, log_pi_core: Array, xp: Any = jnp) -> Array:
+    """a_prev (B,), or -1 where it is forbidden now: then there is nothing to repeat."""
+    return xp.where(is_forbidden(chosen(log_pi_core, prev_action, xp)), -1, prev_action)
 
 
 def log_greedy(q: Array, xp: Any = jnp) -> Array:

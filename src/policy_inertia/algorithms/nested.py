@@ -17,6 +17,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from policy_inertia.actions.discrete import Categorical
+from policy_inertia.actions.masks import forbid, is_forbidden
 from policy_inertia.algorithms.interface import (
     Acting,
     Algorithm,
@@ -165,7 +166,10 @@ def nested(core: Algorithm, controller: Controller, spec: Spec) -> Nested:
         params: NestedParams, obs: np.ndarray, prev_action: np.ndarray, drawn: np.ndarray
     ) -> Categorical:
         core_acting = core.apply(params.core, obs, prev_action, np)
-        return controller.explore(params.controller, obs, prev_action, core_acting, drawn)
+        own = controller.explore(params.controller, obs, prev_action, core_acting, drawn)
+        if not spec.masked:
+            return own
+        return Categorical(forbid(own.log_pi, ~is_forbidden(core_acting.policy.log_pi)))
 
     def hold_probability(
         params: NestedParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from policy_inertia.actions.masks import is_forbidden
 from policy_inertia.algorithms.controllers.prices import DECADES
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State
 from policy_inertia.policies.policy import Policy
@@ -67,7 +68,7 @@ class _Gaps:
     """The policy, recording by how much the score of its best action beats the others."""
 
     def __init__(self, policy: Policy) -> None:
-        self.policy = policy.replace(hysteresis=None)
+        self.policy, self.masked = policy.replace(hysteresis=None), policy.masked
         self.gaps: list[np.ndarray] = []
 
     def predict(
@@ -76,14 +77,17 @@ class _Gaps:
         state: State | None = None,
         episode_start: ArrayLike | None = None,
         deterministic: bool = False,
+        action_masks: np.ndarray | None = None,
     ) -> tuple[np.ndarray, State]:
-        obs = self.policy.spaces.encode(np.asarray(observation))
+        obs = self.policy.spaces.encode(np.asarray(observation), action_masks)
         memory = self.policy.memory.at(state, len(obs), episode_start)
         tokens = self.policy.tokens(memory)
         scores = self.policy.acting(obs, memory[PREVIOUS_ACTION], tokens).scores
         gaps = np.asarray(scores.max(1, keepdims=True) - scores)
-        self.gaps.append(gaps[gaps > 0])
-        return self.policy.predict(observation, state, episode_start, deterministic)
+        self.gaps.append(gaps[(gaps > 0) & ~is_forbidden(scores)])
+        return self.policy.predict(
+            observation, state, episode_start, deterministic, action_masks=action_masks
+        )
 
     def thresholds(self) -> list[float]:
         """0, and quantiles of the gaps."""

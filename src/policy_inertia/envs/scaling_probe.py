@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from policy_inertia.actions.masks import sample_allowed
 from policy_inertia.envs.making import EnvLike
 from policy_inertia.envs.scaling import Scaling
 from policy_inertia.envs.spaces import Spaces
@@ -44,7 +45,12 @@ def scaled_spaces(
         if own.n_states is not None or own.pixels:
             return spaces or own
         rng = np.random.default_rng(stream_seed(seed, Stream.SCALING))
-        steps = (envs.step(own.actions.sample(rng, ENVS)) for _ in range(STEPS))
+        masked = spaces is not None and spaces.masked
+
+        def actions() -> np.ndarray:
+            return sample_allowed(rng, envs.masks()) if masked else own.actions.sample(rng, ENVS)
+
+        steps = (envs.step(actions()) for _ in range(STEPS))
         rows = np.concatenate([envs.obs.copy(), *(step.next_obs.copy() for step in steps)])
         rows = rows.astype(np.float64)
         floor = _smallest_deviation(envs.vector.single_observation_space)

@@ -210,10 +210,16 @@ class Spaces:
             return flatten(self.entries, observation)
         return flatten(self.entries, as_batch(observation))[0]
 
-    def encode(self, obs: Array) -> np.ndarray:
+    @property
+    def masked(self) -> bool:
+        """Whether the env's action masks are part of what a policy sees."""
+        return False
+
+    def encode(self, obs: Array, masks: np.ndarray | None = None) -> np.ndarray:
         """Turn a batch of observations into vectors (B, obs_dim), images with channels first.
 
-        The result is float32, or bytes for pixels, and always a copy.
+        The result is float32, or bytes for pixels, and always a copy. The action masks matter only
+        where a core's outputs follow the observation.
         """
         if self.n_states is not None:
             return np.eye(self.n_states, dtype=np.float32)[np.asarray(obs) - self.first_state]
@@ -224,9 +230,9 @@ class Spaces:
             vectors *= 255
         return vectors if self.scaling is None else self.scaling.apply(vectors)
 
-    def encode_for_networks(self, obs: Array) -> np.ndarray:
+    def encode_for_networks(self, obs: Array, masks: np.ndarray | None = None) -> np.ndarray:
         """Encode observations for networks only: parts that no network sees may be zeros."""
-        return self.encode(obs)
+        return self.encode(obs, masks)
 
     def measured(self, vectors: np.ndarray) -> Self:
         """The same spaces with what they need to know of typical encoded observations."""

@@ -22,6 +22,8 @@ class Spec(NamedTuple):
     action and a number of steps."""
     planes: bool = False
     """Whether the channels of an image are planes of one moment, and not frames of several."""
+    masked: bool = False
+    """Whether a frozen core's outputs say which actions are forbidden (see `actions/masks.py`)."""
 
     @property
     def frames(self) -> tuple[int, int, int] | None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from policy_inertia.envs.env_masks import has_masks, masks_of
 from policy_inertia.envs.making import EnvLike, make_vector, name_of
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
@@ -77,7 +78,11 @@ class Envs:
             self.spaces.actions.to_vector_env(actions)
         )
         step = Step(
-            self.spaces.encode(raw), np.array(reward), terminated.copy(), truncated.copy(), info
+            self.spaces.encode(raw, self._masks(terminated)),
+            np.array(reward),
+            terminated.copy(),
+            truncated.copy(),
+            info,
         )
         self._refuse_nan("reward", step.reward)
         self._refuse_nan("observation", step.next_obs)
@@ -101,8 +106,24 @@ class Envs:
                 seeds[i], self.earlier[i], self.began[i] = seed, [], self.episode[i]
             self.actions[i] = []
         raw, _ = self.vector.reset(seed=seeds, options={"reset_mask": mask.copy()})
-        self.obs[mask] = self.spaces.encode(np.asarray(raw)[mask])
+        masks = self._masks(~mask)
+        self.obs[mask] = self.spaces.encode(
+            np.asarray(raw)[mask], None if masks is None else masks[mask]
+        )
         self._refuse_nan("observation", self.obs)
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether the env says which actions may be taken."""
+        return self.spaces.actions.finite and has_masks(self.vector)
+
+    def masks(self, over: np.ndarray | None = None) -> np.ndarray:
+        """Which actions may be taken now: (n, actions) booleans; see `env_masks.masks_of`."""
+        return masks_of(self.vector, self.n, self.spaces.actions.width, self.name, over)
+
+    def _masks(self, over: np.ndarray) -> np.ndarray | None:
+        """The masks, if the policy sees them; the envs that are `over` are not asked."""
+        return self.masks(over) if self.spaces.masked else None
 
     def _refuse_nan(self, what: str, values: np.ndarray) -> None:
         if values.dtype == np.uint8:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
 
 from policy_inertia.actions.space import ActionSpace, select
+from policy_inertia.envs.env_masks import ACTION_MASKS
 from policy_inertia.envs.making import EnvLike, side_by_side
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import Envs
@@ -17,6 +19,7 @@ from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.continuous_function import refuse_other_bounds
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.protocol import Predictor
+from policy_inertia.policies.token_bucket import FORCED
 from policy_inertia.seeds import Stream, stream_seed
 
 MOST_ENVS = 20  # that run side by side
@@ -124,11 +127,13 @@ def _run(
     finished: dict[int, Episode] = {}
     returns = np.zeros(envs.n)
     state, previous = None, space.null(envs.n)
-    log = _ControllerLog(policy, envs.spaces)
+    log, masked = _ControllerLog(policy, envs.spaces), takes_masks(policy, envs)
+    predict: Any = policy.predict  # with action masks, for policies that take them
     while len(finished) < episodes:
         numbers = queue.running(envs)
         counted = numbers < episodes  # an idle env runs episodes that do not count
-        log.add(envs.obs, previous, state, counted)
+        masks = {ACTION_MASKS: envs.masks()} if masked else {}
+        log.add(envs.obs, previous, state, counted, masks)
         taken = list(envs.actions)  # a reset puts new lists in place
         if max(map(len, taken)) >= MOST_STEPS:
             raise InputError(
@@ -136,7 +141,7 @@ def _run(
                 "a time limit, such as --env-kwargs max_episode_steps=1000"
             )
         observation = envs.spaces.decode(envs.obs)
-        chosen, state = policy.predict(observation, state, space.is_null(previous), deterministic)
+        chosen, state = predict(observation, state, space.is_null(previous), deterministic, **masks)
         actions = space.from_env(chosen)
         step = envs.step(actions)
         returns += step.reward
@@ -147,10 +152,25 @@ def _run(
                 bool(step.terminated[i]),
                 _crashed(step.info, i),
                 space,
+                _forced(state, i),
             )
         returns[step.done] = 0
         previous = select(step.done, space.null(envs.n), actions)
     return Evaluation([finished[k] for k in range(episodes)], *log.values())
+
+
+def takes_masks(policy: Predictor, envs: Envs) -> bool:
+    """Whether the policy's `predict` is called with the env's action masks."""
+    masked = getattr(policy, "masked", None)
+    if masked is not None:
+        return bool(masked)
+    # a policy of others, such as MaskablePPO itself
+    return ACTION_MASKS in inspect.signature(policy.predict).parameters and envs.has_masks
+
+
+def _forced(state: Any, i: int) -> int | None:
+    """How many switches of env i's episode a mask forced on a limit; None without both."""
+    return int(state[FORCED][i]) if isinstance(state, dict) and FORCED in state else None
 
 
 def _crashed(info: dict[str, Any], i: int) -> bool | None:
@@ -173,7 +193,14 @@ class _ControllerLog:
         self._numbers = 0  # in the collected observations
         self._computed: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def add(self, obs: np.ndarray, previous: np.ndarray, state: Any, counted: np.ndarray) -> None:
+    def add(
+        self,
+        obs: np.ndarray,
+        previous: np.ndarray,
+        state: Any,
+        counted: np.ndarray,
+        masks: dict[str, np.ndarray],
+    ) -> None:
         """Add one step of the envs that are counted.
 
         A step without a previous action is left out, so `state`, which the last step returned, is
@@ -183,7 +210,7 @@ class _ControllerLog:
             return
         known = counted & ~self._spaces.actions.is_null(previous)
         tokens = self._policy.tokens(state)
-        rows = (obs, previous) if tokens is None else (obs, previous, tokens)
+        rows = (obs, *masks.values(), previous) + (() if tokens is None else (tokens,))
         self._steps.append(tuple(part[known] for part in rows))
         self._numbers += int(counted.sum()) * obs[0].size
         if self._numbers > MOST_NUMBERS:
@@ -192,10 +219,11 @@ class _ControllerLog:
     def _compute(self) -> None:
         assert self._policy is not None
         obs, *memory = (np.concatenate(part) for part in zip(*self._steps, strict=True))
+        masks = memory.pop(0) if self._policy.masked else None
         previous = memory[0]
         self._steps, self._numbers = [], 0
         if self._policy.spaces != self._spaces:  # a core's outputs follow the observations
-            obs = self._policy.spaces.encode(self._spaces.decode(obs))
+            obs = self._policy.spaces.encode(self._spaces.decode(obs), masks)
         acting = self._policy.acting(obs, *memory)
         gap = acting.core.probability(previous) - acting.policy.probability(previous)
         self._computed.append((np.asarray(acting.mu), gap))

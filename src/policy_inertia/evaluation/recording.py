@@ -15,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 from PIL import Image
 
+from policy_inertia.envs.env_masks import ACTION_MASKS
 from policy_inertia.envs.making import EnvCopies, EnvLike, make_env, name_of, source_of
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
@@ -175,8 +176,10 @@ def _episode(
         frame = _frame(env) if frames else None
         first = bool(space.is_null(previous)[0])
         batch, start = np.asarray(obs)[None], np.array([first])
-        outputs = _outputs(own, obs, own.memory.at(state, 1, start)) if own else {}
-        chosen, state = policy.predict(batch, state, start, description["greedy"])
+        masks = _masks(policy, env)
+        outputs = _outputs(own, obs, own.memory.at(state, 1, start), masks) if own else {}
+        predict: Any = policy.predict  # with action masks, for policies that take them
+        chosen, state = predict(batch, state, start, description["greedy"], **masks)
         action = space.from_env(np.reshape(chosen, (1, *space.shape)))
         obs, reward, terminated, truncated, info = env.step(space.to_vector_env(action)[0])
         switched = not first and not bool(space.close(action, previous)[0])
@@ -203,13 +206,22 @@ def _episode(
     )
 
 
-def _outputs(policy: Policy, obs: Any, state: State) -> dict[str, Any]:
+def _masks(policy: Predictor, env: gym.Env) -> dict[str, np.ndarray]:
+    """The argument `action_masks` of `predict`, for one of our policies that takes it."""
+    if not getattr(policy, "masked", False):
+        return {}
+    return {ACTION_MASKS: np.asarray(env.get_wrapper_attr(ACTION_MASKS)())[None]}
+
+
+def _outputs(
+    policy: Policy, obs: Any, state: State, masks: dict[str, np.ndarray]
+) -> dict[str, Any]:
     """The policy's inertia and probabilities at one step; `state` is its memory before the step."""
     previous, tokens = state[PREVIOUS_ACTION][0], policy.tokens(state)
     return {
-        "mu": float(policy.inertia(obs, previous, tokens)),
-        "core": policy.core_probabilities(obs),
-        "mixed": policy.probabilities(obs, previous, tokens),
+        "mu": float(policy.inertia(obs, previous, tokens, **masks)),
+        "core": policy.core_probabilities(obs, **masks),
+        "mixed": policy.probabilities(obs, previous, tokens, **masks),
     }
 
 

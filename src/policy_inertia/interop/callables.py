@@ -36,7 +36,9 @@ def load_callable(source: Any, env: Any, options: CoreOptions) -> Core | Continu
     function = after_statistics(function, statistics)
     if not spaces.actions.finite:
         return ContinuousCore.loaded(name, spaces, function, space, options.clip)
-    return Core(name, spaces, kind, function, options.temperature, space=space)
+    return Core(
+        name, spaces, kind, function, options.temperature, space=space, masked=options.masks
+    )
 
 
 LOADER = Loader(is_callable, load_callable)

@@ -71,6 +71,8 @@ class PolicyDescription:
     memory: Memory
     about: dict[str, Any] = field(default_factory=dict)
     """What a file says about the policy: task, method, settings."""
+    masked: bool = False
+    """Whether an action mask is an input."""
 
     def core_output(self, obs: np.ndarray) -> np.ndarray:
         """The core's logits or Q-values for a batch of the env's observations."""
@@ -156,6 +158,7 @@ def _describe_core(core: Core | ContinuousCore) -> PolicyDescription:
         core.filters,
         core.memory,
         {"core": core.name, "method": "core", **_filter_settings(core)},
+        isinstance(core, Core) and core.masked,
     )
 
 

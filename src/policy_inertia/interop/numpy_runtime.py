@@ -2,6 +2,7 @@
 
 policy = Policy("policy.npz")
 action = policy.act(observation)  # one observation; a dial also takes a price: act(obs, 0.1)
+action = policy.act(observation, mask=mask)  # a policy that was trained with action masks
 policy.reset()                    # at the start of every further episode
 policy.reset(action)              # at a hand-over, continuous actions only: start from this action
 """
@@ -35,11 +36,13 @@ class Policy:
         last = self.first["previous_action"] if action is None else np.array([action])
         self.state = {**state, "previous_action": last}
 
-    def act(self, observation: Any, price: float | None = None) -> Any:
+    def act(self, observation: Any, price: float | None = None, mask: Any = None) -> Any:
         obs = np.array([observation], self.about["observation"])
         values = {**self.arrays, **self.state, "observation": obs}
         if price is not None:
             values["lambda"] = np.array([price], np.float32)
+        if mask is not None:
+            values["action_masks"] = np.array([mask], bool)
         for output, operation, *inputs in self.about["steps"]:
             given = [values[x] if isinstance(x, str) else x for x in inputs]
             values[output] = OPERATIONS[operation](*given)

@@ -10,7 +10,7 @@ import numpy as np
 from policy_inertia.algorithms.losses import IMPOSSIBLE
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import PolicyDescription
-from policy_inertia.interop.onnx_form import Form, Tensor
+from policy_inertia.interop.onnx_form import MASKS, Form, Tensor
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_observations import observation_feed
@@ -63,14 +63,17 @@ def compare(
         **observation_feed(description.spaces, obs),
         **state,
     }
+    masks = _random_masks(description, n)
+    feed |= masks
     if isinstance(policy, Core):
-        acting = policy.acting(obs)
+        acting = policy.acting(obs, **masks)
     else:
         if description.controller is not None and description.controller.price_input:
             feed[PRICE] = _random_prices(policy, n)
             policy = policy.at(feed[PRICE])
-        acting = policy.acting(policy.spaces.encode(obs), previous, policy.tokens(state))
-    action, new_state = policy.predict(obs, state, deterministic=True)
+        encoded = policy.spaces.encode(obs, masks.get(MASKS))
+        acting = policy.acting(encoded, previous, policy.tokens(state))
+    action, new_state = policy.predict(obs, state, deterministic=True, **masks)
     action = policy.spaces.actions.from_env(action)
     expected = {f"next_{name}": rows for name, rows in new_state.items() if name != PREVIOUS_ACTION}
     names = ["action", "probabilities", "inertia", *expected]
@@ -98,6 +101,14 @@ def _random_state(policy: Policy | Core, n: int) -> State:
     rng = np.random.default_rng(1)
     state = policy.memory.sample(rng, n)
     return policy.memory.reset(state, rng.random(n) < 0.25)
+
+
+def _random_masks(description: PolicyDescription, n: int) -> dict[str, np.ndarray]:
+    """Masks of every kind, as the argument of `predict`; nothing for other policies."""
+    if not description.masked:
+        return {}
+    rng = np.random.default_rng(3)
+    return {MASKS: rng.random((n, description.spaces.discrete.n)) < rng.random((n, 1))}
 
 
 def _random_prices(policy: Policy, n: int) -> np.ndarray:

@@ -14,6 +14,8 @@ from policy_inertia.interop.onnx_graph import GraphBuilder
 
 OBSERVATION = "observation"
 """The name of an input."""
+MASKS = "action_masks"
+"""The name of an input: which actions are allowed, for policies that were trained with masks."""
 
 
 class Tensor(NamedTuple):

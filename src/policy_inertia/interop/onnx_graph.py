@@ -97,10 +97,11 @@ class GraphBuilder:
         """The sum of each row, as a column."""
         return self.add("ReduceSum", x, self.integers([1]), keepdims=1)
 
+    def divided(self, x: str, divisor: float) -> str:
+        return x if divisor == 1 else self.add("Div", x, self.constant(divisor))
+
     def log_softmax(self, x: str, temperature: float) -> str:
-        if temperature != 1:
-            x = self.add("Div", x, self.constant(temperature))
-        return self.add("LogSoftmax", x, axis=1)
+        return self.add("LogSoftmax", self.divided(x, temperature), axis=1)
 
     def log_add_exp(self, a: str, b: str) -> str:
         difference = self.add("Neg", self.add("Abs", self.add("Sub", a, b)))

@@ -75,7 +75,9 @@ def load_onnx(path: Path, env: Any, options: CoreOptions) -> Core | ContinuousCo
         if options.trust:
             return core
         return with_network(core, OnnxFile(path), output, statistics, options.clip)
-    return Core(name, spaces, kind, function, options.temperature, space=space)
+    return Core(
+        name, spaces, kind, function, options.temperature, space=space, masked=options.masks
+    )
 
 
 LOADER = Loader(is_onnx_file, load_onnx)

@@ -17,7 +17,7 @@ import numpy as np
 from policy_inertia.errors import InputError
 from policy_inertia.files import make_folder, write_file
 from policy_inertia.interop.description import PolicyDescription, describe
-from policy_inertia.interop.onnx_form import Form, Tensor
+from policy_inertia.interop.onnx_form import MASKS, Form, Tensor
 from policy_inertia.interop.onnx_forms import form_of
 from policy_inertia.interop.onnx_graph import IR_VERSION, OPSET, GraphBuilder
 from policy_inertia.interop.onnx_observations import add_observation, observation_inputs
@@ -65,12 +65,15 @@ def export(
     Inputs of the file:
         observation: float32 of the env's shape, or int64 if observations are Discrete. Of Dict
             observations, each entry is an input: `observation_` and its key.
+        action_masks: bool, one for each action, only for policies that were trained with masks.
         previous_action: int64; -1 at the start of an episode.
         remaining: int64, only for methods that hold an action for several steps: `next_remaining`
             of the last step; 0 at the start of an episode.
         tokens: int64, only with a limit: `next_tokens` of the last step, in millionths of a token.
             At the start of an episode any number will do, unless the tokens are carried over: then
             the very first one is the burst.
+        forced_switches: int64, only with a limit and masks: `next_forced_switches` of the last
+            step, the switches of the episode that the masks forced.
         lambda: float32, only with `dial`: one price of switching for all rows, or one for each;
             below 0 a margin, as in `Policy.at`.
 
@@ -135,6 +138,8 @@ def serialise(policy: PolicyDescription) -> tuple[bytes, int]:
 def inputs_of(policy: PolicyDescription, form: Form) -> dict[str, Tensor]:
     """The inputs of a file: the observation, the policy's memory, and a dial's price."""
     inputs = observation_inputs(policy.spaces)
+    if policy.masked:
+        inputs[MASKS] = Tensor(np.bool_, (policy.spaces.discrete.n,))
     inputs[PREVIOUS_ACTION] = form.outputs(policy)["action"]
     inputs |= _other_memory(policy)
     if policy.controller is not None and policy.controller.price_input:

@@ -13,17 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from policy_inertia.actions.bucket import TOKEN
+from policy_inertia.actions.masks import FORBIDDEN
 from policy_inertia.algorithms.losses import IMPOSSIBLE, LOG_ZERO
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import ControllerDescription, PolicyDescription
-from policy_inertia.interop.onnx_form import OBSERVATION
+from policy_inertia.interop.onnx_form import MASKS, OBSERVATION
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.interop.onnx_layers import add_network
 from policy_inertia.interop.onnx_tokens import plan_values, token_level, tokens_after
 from policy_inertia.policies.cores import GREEDY
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION, REMAINING, Filter, Hold
-from policy_inertia.policies.token_bucket import TOKENS, TokenBucket
+from policy_inertia.policies.token_bucket import FORCED, TOKENS, TokenBucket
 
 PRICE = "lambda"
 """The name of an input."""
@@ -45,6 +46,10 @@ class Inputs(NamedTuple):
     seen: tuple[str, ...]
     """What a controller's networks see behind the features of the observation: the core's
     preferences if it was trained with them, and a_prev's one-hot."""
+    allowed: str = ""
+    """(B, C) booleans: what the action mask allows; empty if there is none."""
+    forced: str = ""
+    """(B, 1) booleans: whether the mask forbids the previous action; empty if there is none."""
 
 
 class Outputs(NamedTuple):
@@ -65,7 +70,8 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
         The names of its results by output: "action", "probabilities", "inertia", and
         "next_<field>" for each field of its memory other than the previous action.
     """
-    log_core, scores = _add_core(graph, policy, choices)
+    allowed = _add_masks(graph) if policy.masked else ""
+    log_core, scores = _add_core(graph, policy, choices, allowed)
     previous = graph.column(PREVIOUS_ACTION)
     repeat = graph.equals(previous, choices)
     inputs = Inputs(
@@ -74,7 +80,9 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
         repeat,
         graph.add("Less", previous, graph.integers([[0]])),
         choices,
-        (*_preferences(graph, policy.controller, scores, choices), graph.as_float(repeat)),
+        (*_preferences(graph, policy.controller, scores, choices, allowed), graph.as_float(repeat)),
+        allowed,
+        _any(graph, graph.add("And", repeat, graph.add("Not", allowed))) if allowed else "",
     )
     if policy.controller is None:
         as_float = graph.as_float(PREVIOUS_ACTION)
@@ -95,20 +103,45 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
     return {"action": graph.flat(choice), "probabilities": pi, "inertia": outputs.mu, **fields}
 
 
-def _add_core(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> tuple[str, str]:
+def _add_masks(graph: GraphBuilder) -> str:
+    """`masks.read_masks`: where a row allows nothing, all is allowed."""
+    nothing = graph.add("Not", _any(graph, MASKS))
+    return graph.add("Or", MASKS, nothing)
+
+
+def _any(graph: GraphBuilder, x: str) -> str:
+    """Whether a row of booleans has a true one, as a column."""
+    return graph.add("Greater", graph.row_sum(graph.as_float(x)), graph.constant(0.0))
+
+
+def _forbid(graph: GraphBuilder, values: str, allowed: str) -> str:
+    """`masks.forbid`; the values themselves where there is no mask."""
+    return graph.add("Where", allowed, values, graph.constant(FORBIDDEN)) if allowed else values
+
+
+def _add_core(
+    graph: GraphBuilder, policy: PolicyDescription, choices: int, allowed: str
+) -> tuple[str, str]:
     """The core's log-probabilities, and the scores that hysteresis compares; see `Core.acting`."""
-    values = scores = add_network(graph, policy.core, OBSERVATION)
-    if policy.kind == "logits":
-        scores = graph.log_softmax(values, policy.temperature or 1.0)
+    values = add_network(graph, policy.core, OBSERVATION)
+
+    def softmax() -> str:
+        scaled = graph.divided(values, policy.temperature or 1.0)
+        return graph.log_softmax(_forbid(graph, scaled, allowed), 1.0)
+
+    scores = softmax() if policy.kind == "logits" else _forbid(graph, values, allowed)
     if policy.temperature == GREEDY:
-        return _log_certain(graph, graph.one_hot(graph.best(scores), choices)), scores
-    if policy.kind == "logits":
-        return scores, scores
-    return graph.log_softmax(values, policy.temperature), scores
+        certain = _log_certain(graph, graph.one_hot(graph.best(scores), choices))
+        return _forbid(graph, certain, allowed), scores
+    return (scores if policy.kind == "logits" else softmax()), scores
 
 
 def _preferences(
-    graph: GraphBuilder, controller: ControllerDescription | None, scores: str, choices: int
+    graph: GraphBuilder,
+    controller: ControllerDescription | None,
+    scores: str,
+    choices: int,
+    allowed: str,
 ) -> tuple[str, ...]:
     """`spaces_with_core.preferences`; nothing where no network sees them."""
     if controller is None or not controller.core_unit:
@@ -116,7 +149,8 @@ def _preferences(
     best = graph.one_hot(graph.best(scores), choices)
     gap = graph.add("Sub", graph.row_sum(graph.add("Mul", scores, best)), scores)
     gap = graph.add("Div", gap, graph.constant(controller.core_unit))
-    return (graph.add("Log", graph.add("Add", gap, graph.constant(1.0))),)
+    seen = graph.add("Log", graph.add("Add", gap, graph.constant(1.0)))
+    return (graph.add("Where", allowed, seen, graph.constant(-1.0)) if allowed else seen,)
 
 
 def _log_certain(graph: GraphBuilder, chosen: str) -> str:
@@ -143,6 +177,9 @@ def _network_outputs(
 def mixture(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
     """`losses.log_mixture`, Equation (mixed_policy), and `losses.inertia`."""
     (x,) = _network_outputs(graph, controller, *inputs.seen)
+    start = inputs.start  # also where there is nothing to repeat
+    if inputs.forced:
+        start = graph.add("Or", start, inputs.forced)
     mu0 = controller.numbers["mu0"]
     log_keep, twice = graph.constant(math.log1p(-mu0)), graph.add("Add", x, x)
     log_release = graph.add("Sub", log_keep, graph.add("Softplus", twice))
@@ -151,12 +188,12 @@ def mixture(graph: GraphBuilder, controller: ControllerDescription, inputs: Inpu
         log_mu = graph.log_add_exp(graph.constant(math.log(mu0)), log_mu)
     follow = graph.add("Add", log_release, inputs.log_core)
     mixed = graph.add("Where", inputs.repeat, graph.log_add_exp(log_mu, follow), follow)
-    log_pi = graph.add("Where", inputs.start, inputs.log_core, mixed)
+    log_pi = graph.add("Where", start, inputs.log_core, mixed)
 
     share = graph.add("Add", graph.add("Tanh", x), graph.constant(1.0))
     share = graph.add("Mul", share, graph.constant((1 - mu0) / 2))
     mu = graph.add("Add", share, graph.constant(mu0))
-    mu = graph.add("Where", inputs.start, graph.constant(0.0), mu)
+    mu = graph.add("Where", start, graph.constant(0.0), mu)
     return Outputs(log_pi, graph.flat(mu), log_pi)
 
 
@@ -201,12 +238,14 @@ def _priced_values(
     if not controller.has_dial:
         price = graph.constant(controller.numbers["fixed_price"])
         lower = graph.add("Min", *_network_outputs(graph, controller, *inputs.seen))
-        return graph.add("Add", lower, graph.add("Mul", price, last)), last
+        q = graph.add("Add", lower, graph.add("Mul", price, last))
+        return _forbid(graph, q, inputs.allowed), last
     features, cost, margin = _price_inputs(graph, controller)
     lower = graph.add("Min", *_network_outputs(graph, controller, *inputs.seen, features))
     q = graph.add("Add", lower, graph.add("Mul", cost, last))
     core = graph.one_hot(graph.best(inputs.log_core), inputs.choices)
-    return graph.add("Add", q, graph.add("Mul", margin, core)), last
+    q = graph.add("Add", q, graph.add("Mul", margin, core))
+    return _forbid(graph, q, inputs.allowed), last
 
 
 def _price_inputs(graph: GraphBuilder, controller: ControllerDescription) -> tuple[str, str, str]:
@@ -235,7 +274,10 @@ def _price_inputs(graph: GraphBuilder, controller: ControllerDescription) -> tup
 
 def _plan_values(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> str:
     names = (inputs.repeat, inputs.start)
-    return plan_values(graph, controller, OBSERVATION, *names, inputs.choices, inputs.seen)
+    q = plan_values(
+        graph, controller, OBSERVATION, *names, inputs.choices, inputs.seen, inputs.forced
+    )
+    return _forbid(graph, q, inputs.allowed)
 
 
 def plan(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
@@ -284,6 +326,8 @@ def hysteresis(
     gain = graph.row_sum(graph.add("Mul", scores, change))
     better = graph.add("GreaterOrEqual", gain, graph.constant(rule.threshold))
     taken = graph.add("Or", inputs.start, better)
+    if inputs.forced:
+        taken = graph.add("Or", taken, inputs.forced)
     return graph.add("Where", taken, choice, inputs.previous), {}
 
 
@@ -311,9 +355,17 @@ def token_bucket(
     same = graph.add("Or", graph.add("Equal", choice, inputs.previous), inputs.start)
     cost = graph.add("Where", same, graph.integers([[0]]), graph.integers([[TOKEN]]))
     stuck = graph.add("Less", tokens, cost)
+    fields: dict[str, str] = {}
+    if inputs.forced:
+        forced = graph.add("And", stuck, inputs.forced)
+        cost = graph.add("Where", forced, tokens, cost)  # what is left
+        stuck = graph.add("And", stuck, graph.add("Not", forced))
+        before = graph.add("Where", inputs.start, graph.integers([[0]]), graph.column(FORCED))
+        one = graph.add("Where", forced, graph.integers([[1]]), graph.integers([[0]]))
+        fields[FORCED] = graph.add("Add", before, one)
     action = graph.add("Where", stuck, inputs.previous, choice)
     cost = graph.add("Where", stuck, graph.integers([[0]]), cost)
-    return action, {TOKENS: tokens_after(graph, rule.limit, tokens, cost)}
+    return action, {TOKENS: tokens_after(graph, rule.limit, tokens, cost), **fields}
 
 
 FILTERS: dict[type, FilterNodes] = {

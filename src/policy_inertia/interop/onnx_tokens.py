@@ -41,6 +41,7 @@ def plan_values(
     start: str,
     actions: int,
     seen: tuple[str, ...],
+    forced: str = "",
 ) -> str:
     """`TokenPlanner._values`: Q(s, a_prev, .) with the tokens that are left.
 
@@ -52,9 +53,10 @@ def plan_values(
         start: (B, 1) booleans: whether there is no previous action.
         actions: A, the number of actions.
         seen: What the critics see behind the features of the observation.
+        forced: (B, 1) booleans: where the previous action is forbidden; empty without masks.
     """
     full = units(controller.numbers["largest_burst"])
-    keep, switch, is_open = _setting(graph, controller.limit, full, repeat, start)
+    keep, switch, is_open = _setting(graph, controller.limit, full, repeat, start, bool(forced))
     twins = []
     for features, head in controller.networks:
         joined = graph.add("Concat", add_network(graph, features, observation), *seen, axis=1)
@@ -70,11 +72,13 @@ def plan_values(
     keeps = graph.add("Or", repeat, start)
     q = graph.add("Where", keeps, keeps_to, switches_to)
     possible = graph.add("Or", keeps, is_open)
+    if forced:
+        possible = graph.add("Or", possible, forced)
     return graph.add("Where", possible, q, graph.constant(IMPOSSIBLE))
 
 
 def _setting(
-    graph: GraphBuilder, limit: Limit | None, full: int, repeat: str, start: str
+    graph: GraphBuilder, limit: Limit | None, full: int, repeat: str, start: str, masked: bool
 ) -> tuple[str, str, str]:
     """`TokenPlanner._setting`: features after repeating and after switching, and what is open."""
     if limit is None:
@@ -86,10 +90,10 @@ def _setting(
     if limit.rate_units == TOKEN:
         free = _free_features(graph, full, repeat)
         return free, free, is_open
-    keep, switch = (
-        _features(graph, limit, full, tokens_after(graph, limit, tokens, cost))
-        for cost in (graph.integers([[0]]), graph.integers([[TOKEN]]))
-    )
+    left = [tokens_after(graph, limit, tokens, graph.integers([[cost]])) for cost in (0, TOKEN)]
+    if masked:  # a forced switch takes what is left
+        left = [graph.add("Max", tokens, graph.integers([[0]])) for tokens in left]
+    keep, switch = (_features(graph, limit, full, tokens) for tokens in left)
     return keep, switch, is_open
 
 

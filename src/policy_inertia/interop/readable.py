@@ -30,7 +30,12 @@ READABLE = (
         "standard policies",
     ),
     Readable(
-        "its `.zip`, or the folder in which RL Zoo keeps it",
+        "a MaskablePPO of sb3-contrib",
+        "the same; it chooses among the actions that the env's `action_masks()` allow",
+        "standard policies; not to C",
+    ),
+    Readable(
+        "the `.zip` of one of these, or the folder in which RL Zoo keeps it",
         "the same layers, from the weights in the file. In a folder, `best_model.zip` comes first, "
         "then `ENV.zip`",
     ),

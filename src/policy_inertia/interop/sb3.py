@@ -17,6 +17,7 @@ from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.interop.sb3_actor import rebuild_actor, refuse_other_bounds
 from policy_inertia.interop.sb3_network import (
+    MASKABLE_POLICIES,
     NetworkFacts,
     UnknownNetworkError,
     rebuild_network,
@@ -70,10 +71,16 @@ def load_model(model: Any, env: Any, options: CoreOptions) -> Core | ContinuousC
             model.policy, space, spaces, statistics, type(model).__name__
         )
     name = options.name or source_name(model)
-    return Core(name, spaces, kind, function, options.temperature, layers, space)
+    masked = options.masks or _is_maskable(model.policy)
+    return Core(name, spaces, kind, function, options.temperature, layers, space, masked=masked)
 
 
 LOADER = Loader(is_model, load_model)
+
+
+def _is_maskable(policy: Any) -> bool:
+    """Whether this is a policy of MaskablePPO, or a class of somebody's that extends one."""
+    return any(c.__module__ == MASKABLE_POLICIES for c in type(policy).__mro__)
 
 
 def read_policy(

@@ -35,10 +35,13 @@ from policy_inertia.networks.layers import (
 )
 from policy_inertia.policies.probing import OutputKind
 
+MASKABLE_POLICIES = "sb3_contrib.common.maskable.policies"
+"""The module of MaskablePPO's policies."""
 POLICY_MODULES = (
     "stable_baselines3.common.policies",
     "stable_baselines3.dqn.policies",
     "sb3_contrib.qrdqn.policies",
+    MASKABLE_POLICIES,
 )
 EXTRACTORS = ("FlattenExtractor", "NatureCNN", "CombinedExtractor")
 NATURE = (((8, 8), 4), ((4, 4), 2), ((3, 3), 1))  # kernels and strides of the Nature CNN
@@ -153,11 +156,6 @@ def _refuse_unsupported(weights: Weights, facts: NetworkFacts, name: str) -> Non
         raise InputError(
             f"{name} is recurrent: it carries a state from step to step, and a core must not, so "
             "give a policy without memory"
-        )
-    if "maskable" in facts.module:
-        raise InputError(
-            f"{name} chooses among masked actions, and a core sees only observations: give a "
-            "callable that applies the mask"
         )
     if "log_std" in weights or any(key.startswith("actor.") for key in weights):
         raise InputError(

@@ -31,6 +31,7 @@ from policy_inertia.interop.missing_statistics import statistics_for, statistics
 from policy_inertia.interop.sb3 import NetworkReading, read_actor, read_policy
 from policy_inertia.interop.sb3_actor import rebuild_actor, refuse_other_bounds
 from policy_inertia.interop.sb3_network import (
+    MASKABLE_POLICIES,
     NetworkFacts,
     UnknownNetworkError,
     Weights,
@@ -96,7 +97,8 @@ def load_zip(source: Path, env: Any, options: CoreOptions) -> Core | ContinuousC
         kind, function, layers = _read_zip(
             path, weights, data, space, spaces, statistics, options.trust
         )
-        core = Core(name, spaces, kind, function, options.temperature, layers, space)
+        masked = options.masks or _policy_module(data) == MASKABLE_POLICIES
+        core = Core(name, spaces, kind, function, options.temperature, layers, space, masked=masked)
     else:
         saved = (weights, data)
         core = _read_actor(path, saved, name, space, spaces, statistics, options.trust)
@@ -182,9 +184,8 @@ def _open_zip(path: Path) -> tuple[Weights, dict[str, Any]]:
 
 def _network_facts(data: dict[str, Any]) -> NetworkFacts:
     """What the readable part of a zip's JSON says; its pickles are left alone."""
-    policy = data.get("policy_class")
-    module = policy.get("__module__") if isinstance(policy, dict) else None
-    if not isinstance(module, str):
+    module = _policy_module(data)
+    if module is None:
         raise UnknownNetworkError("it does not name the class of its policy")
     arguments = data.get("policy_kwargs") or {}
     if not isinstance(arguments, dict):
@@ -201,6 +202,13 @@ def _network_facts(data: dict[str, Any]) -> NetworkFacts:
         kwargs.pop("normalize_images", True) is True,
         tuple(sorted(set(kwargs) - HARMLESS)),
     )
+
+
+def _policy_module(data: dict[str, Any]) -> str | None:
+    """The module of the policy's class, by the readable part of a zip's JSON."""
+    policy = data.get("policy_class")
+    module = policy.get("__module__") if isinstance(policy, dict) else None
+    return module if isinstance(module, str) else None
 
 
 def _class_name(text: Any, module: str) -> str | None:

@@ -28,6 +28,7 @@ class Episode:
         terminated: Whether the env ended the episode; False after a time limit.
         crashed: Whether the episode ended in a crash; None if the env does not report it.
         space: The space of the actions; None means one number per action.
+        forced: Switches that an action mask forced on a limit; None without a limit and masks.
     """
 
     return_: float
@@ -35,6 +36,7 @@ class Episode:
     terminated: bool
     crashed: bool | None = None
     space: ActionSpace | None = None
+    forced: int | None = None
 
     def __len__(self) -> int:
         return len(self.actions)

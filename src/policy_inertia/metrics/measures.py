@@ -15,6 +15,7 @@ import numpy as np
 from policy_inertia.errors import InputError
 from policy_inertia.metrics import movement
 from policy_inertia.metrics.episodes import Episode, mean
+from policy_inertia.metrics.in_seconds import InSeconds
 
 View = Literal["headline", "wide", "list"]
 """Where a measure is shown.
@@ -73,25 +74,6 @@ class StepMean:
 
     def __call__(self, evaluation: Evaluation) -> float | None:
         return float(self.value(evaluation).mean()) if len(evaluation.mu) else None
-
-
-@dataclass(frozen=True)
-class InSeconds:
-    """What a measure that counts steps is called where the time of a step is known.
-
-    Attributes:
-        name: Key in files and dicts.
-        label: Heading in tables and plots.
-        unit: What the number counts.
-        power: 1 for a number of steps, -1 for a number per step, -3 per step cubed.
-        format: How tables print the number.
-    """
-
-    name: str
-    label: str
-    unit: str
-    power: Literal[1, -1, -3]
-    format: str = "{:.3f}"
 
 
 @dataclass(frozen=True)
@@ -294,6 +276,14 @@ _ROWS = (
         "{:.2f}",
         "headline",
     ),
+    Measure(
+        "forced_switches",  # the limit had no token, and the last action was forbidden
+        "forced switches",
+        "per episode",
+        "lower",
+        EpisodeMean(lambda e: e.forced),
+        "{:.2f}",
+    ),
     Measure("mu_mean", "mean mu", "", None, StepMean(lambda e: e.mu), "{:.2f}"),
     Measure(
         "mu_under_0.05",
@@ -332,6 +322,7 @@ RETURN = MEASURES["return"]
 OSCILLATION = MEASURES["oscillation_ratio"]
 FLUCTUATION = MEASURES["action_fluctuation"]
 CRASHES = MEASURES["crash_rate"]
+FORCED = MEASURES["forced_switches"]
 MU = MEASURES["mu_mean"]
 
 

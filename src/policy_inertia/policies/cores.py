@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.actions.discrete import Categorical
+from policy_inertia.actions.masks import forbid, read_masks
 from policy_inertia.algorithms.interface import Acting, plain
 from policy_inertia.algorithms.losses import LOG_ZERO, log_greedy
 from policy_inertia.envs.spaces import Spaces
@@ -67,6 +68,7 @@ class Core:
         space: The observation space, with its bounds where they are known.
         hysteresis: The threshold of `with_hysteresis`; None without it.
         limit: The limit of `with_limit`; None without it.
+        masked: Whether it chooses among the actions that the env's `action_masks()` allow.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Core:
         space: gym.Space[Any] | None = None,
         hysteresis: float | None = None,
         limit: Limit | None = None,
+        masked: bool = False,
     ) -> None:
         if temperature is not None and not 0 <= temperature < np.inf:
             raise InputError(f"temperature is {temperature}: give 0 (greedy) or more")
@@ -92,11 +95,11 @@ class Core:
         if hysteresis is not None:
             self.refuse_scoreless()
         self.temperature = default_temperature(kind) if temperature is None else temperature
-        self.hysteresis, self.limit = hysteresis, limit
+        self.hysteresis, self.limit, self.masked = hysteresis, limit, masked
         self.space = gym_space(spaces) if space is None else space
         self.filters: tuple[Filter, ...] = () if hysteresis is None else (Hysteresis(hysteresis),)
         if limit is not None:
-            self.filters += (TokenBucket(limit, spaces.actions),)  # the last word
+            self.filters += (TokenBucket(limit, spaces.actions, masked),)  # the last word
         self.memory = memory_of(spaces.actions, self.filters)
         self._function = function
         self._rng = np.random.default_rng()
@@ -110,9 +113,11 @@ class Core:
         layers: Layers,
         temperature: float | None = None,
         space: gym.Space[Any] | None = None,
+        masked: bool = False,
     ) -> Core:
         """A core whose network is known, and which NumPy runs."""
-        return cls(name, spaces, kind, partial(run, layers), temperature, layers, space)
+        function = partial(run, layers)
+        return cls(name, spaces, kind, function, temperature, layers, space, masked=masked)
 
     def refuse_scoreless(self) -> None:
         """Raise an `InputError` if the core gives no scores, which hysteresis compares."""
@@ -133,32 +138,60 @@ class Core:
         """Make the actions that are sampled from now on reproducible."""
         self._rng = np.random.default_rng(seed)
 
-    def probabilities(self, obs: ArrayLike) -> np.ndarray:
+    def probabilities(self, obs: ArrayLike, action_masks: Any = None) -> np.ndarray:
         """pi_core(.|s) for a batch of the env's observations: (B, A), float32."""
-        return np.exp(self.acting(obs).policy.log_pi)
+        return np.exp(self.acting(obs, action_masks).policy.log_pi)
 
-    def scores(self, obs: ArrayLike) -> np.ndarray | None:
+    def scores(self, obs: ArrayLike, action_masks: Any = None) -> np.ndarray | None:
         """Q-values or log-probabilities, (B, A), which hysteresis compares; None for actions."""
-        return None if self.kind == "action" else self._scores(self.output(obs))
-
-    def acting(self, obs: ArrayLike) -> Acting:
-        """Probabilities and scores for a batch of the env's observations, from one call."""
-        values = self.output(obs)
         if self.kind == "action":
-            log_pi = (1 - one_hot(values, self.spaces.discrete.n, np)) * LOG_ZERO
-            return plain(Categorical(log_pi), log_pi)
-        scores = self._scores(values)
-        if self.temperature == GREEDY:
-            return plain(Categorical(log_greedy(scores, np)), scores)
-        log_pi = log_softmax(values / self.temperature, np) if self.kind == "q" else scores
+            return None
+        return self._scores(self.output(obs), self._allowed(action_masks, len(np.asarray(obs))))
+
+    def acting(self, obs: ArrayLike, action_masks: Any = None) -> Acting:
+        """Probabilities and scores for a batch of the env's observations, from one call.
+
+        Args:
+            obs: The env's observations.
+            action_masks: (B, A) which actions are allowed; None for all.
+        """
+        values = self.output(obs)
+        allowed = self._allowed(action_masks, len(values))
+        if self.kind == "action":
+            values = np.asarray((1 - one_hot(values, self.spaces.discrete.n, np)) * LOG_ZERO)
+        scores = self._scores(values, allowed)
+        if self.kind == "action" or self.temperature == GREEDY:
+            log_pi = log_greedy(scores, np)
+            log_pi = log_pi if allowed is None else forbid(log_pi, allowed)
+            return plain(Categorical(log_pi), log_pi if self.kind == "action" else scores)
+        log_pi = self._log_softmax(values, allowed) if self.kind == "q" else scores
         return plain(Categorical(log_pi), scores)
 
-    def _scores(self, values: np.ndarray) -> np.ndarray:
-        if self.kind == "q":
-            return values
+    def _allowed(self, action_masks: Any, n: int) -> np.ndarray | None:
+        """The masks, checked; None if there are none.
+
+        Raises:
+            InputError: The core takes no masks, or they have another shape.
+        """
+        if action_masks is None:
+            return None
+        if not self.masked:
+            raise InputError(
+                f"{self.name} was trained without action masks: leave action_masks out, or load it "
+                "with load_core(..., masks=True)"
+            )
+        return read_masks(action_masks, n, self.spaces.discrete.n, self.name)
+
+    def _scores(self, values: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
         if self.kind == "probabilities":
             values = np.log(values, out=np.full_like(values, LOG_ZERO), where=values > 0)
-        return np.asarray(log_softmax(values / (self.temperature or 1), np))
+        if self.kind in ("logits", "probabilities"):
+            return self._log_softmax(values, allowed)
+        return values if allowed is None else np.asarray(forbid(values, allowed))
+
+    def _log_softmax(self, values: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
+        values = values / (self.temperature or 1)
+        return np.asarray(log_softmax(values if allowed is None else forbid(values, allowed), np))
 
     def output(self, obs: ArrayLike) -> np.ndarray:
         """The checked output of the core itself: actions counted from 0, or (B, A) float32."""
@@ -173,6 +206,7 @@ class Core:
         state: State | None = None,
         episode_start: ArrayLike | None = None,
         deterministic: bool = False,
+        action_masks: Any = None,
     ) -> tuple[np.ndarray, State]:
         """Choose actions as `Policy.predict` does; the state is the previous action, and the tokens
         of a limit."""
@@ -180,7 +214,7 @@ class Core:
         single = obs.shape == self.spaces.obs_shape
         obs = obs[None] if single else obs
         state = self.memory.at(state, len(obs), episode_start)
-        acting = self.acting(obs)
+        acting = self.acting(obs, action_masks)
         action = acting.policy.mode() if deterministic else acting.policy.sample(self._rng)
         fields: State = {}
         for rule in self.filters:
@@ -220,6 +254,7 @@ class Core:
             self.space,
             hysteresis,
             limit,
+            self.masked,
         )
 
     def __repr__(self) -> str:
@@ -241,6 +276,7 @@ class CoreOptions:
     env_kwargs: dict[str, Any] | None = None
     warn: Callable[[str], None] = warnings.warn
     clip: bool = False
+    masks: bool = False
 
 
 class Loader(NamedTuple):
@@ -274,6 +310,7 @@ def load_core(
     env_kwargs: dict[str, Any] | None = None,
     warn: Callable[[str], None] = warnings.warn,
     clip: bool = False,
+    masks: bool = False,
 ) -> Any:
     """Turn somebody's policy into a core.
 
@@ -297,6 +334,8 @@ def load_core(
         env_kwargs: Arguments of the env.
         warn: Called with a sentence where statistics of a VecNormalize seem to be missing.
         clip: Clip the actions of a function or an ONNX file to their bounds, for Box actions.
+        masks: Let it choose only among the actions that the env's `action_masks()` allow, as
+            MaskablePPO does anyway.
 
     Returns:
         A `Core`; for an env with Box actions, a `ContinuousCore`.
@@ -309,7 +348,7 @@ def load_core(
     if isinstance(core, Core | ContinuousCore):
         return core
     options = CoreOptions(
-        output, output_name, temperature, normalise, trust, name, env_kwargs, warn, clip
+        output, output_name, temperature, normalise, trust, name, env_kwargs, warn, clip, masks
     )
     source = find_trained(Path(core)) if isinstance(core, str | os.PathLike) else core
     for loader in LOADERS:

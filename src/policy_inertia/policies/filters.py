@@ -44,5 +44,5 @@ def filters_of(
     if hysteresis is not None:
         filters += (Hysteresis(hysteresis),)
     if limit is not None:
-        filters += (TokenBucket(limit, spaces.actions),)
+        filters += (TokenBucket(limit, spaces.actions, spaces.masked),)
     return filters

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policy_inertia.actions.masks import is_forbidden
 from policy_inertia.errors import InputError
 from policy_inertia.policies.memory import PREVIOUS_ACTION, Field, State
 from policy_inertia.types import Array
@@ -21,11 +22,12 @@ def apply_hysteresis(scores: Array, prev: np.ndarray, new: np.ndarray, tau: floa
         tau: The threshold, in units of `scores`.
 
     Returns:
-        The `(B,)` actions to take; `new` wherever there is no previous action.
+        The `(B,)` actions to take; `new` wherever there is no previous action, or it is forbidden.
     """
     rows = np.arange(len(scores))
-    gain = scores[rows, new] - scores[rows, prev]
-    return np.where((prev < 0) | (gain >= tau), new, prev)
+    last = scores[rows, prev]
+    gain = scores[rows, new] - last
+    return np.where((prev < 0) | (gain >= tau) | is_forbidden(last), new, prev)
 
 
 @dataclass(frozen=True)

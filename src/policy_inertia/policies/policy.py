@@ -17,6 +17,7 @@ from policy_inertia.errors import InputError
 from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.policies.adjustable import adjustable_of
 from policy_inertia.policies.filters import filters_of
+from policy_inertia.policies.inputs import check_previous, one_or_batch
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State, memory_of
 from policy_inertia.policies.modes import in_mode
 from policy_inertia.policies.policy_file import (
@@ -74,6 +75,7 @@ class Policy:
         state: State | None = None,
         episode_start: ArrayLike | None = None,
         deterministic: bool = False,
+        action_masks: Any = None,
     ) -> tuple[np.ndarray, State]:
         """Choose actions for one observation or a batch, as SB3's recurrent policies do.
 
@@ -82,11 +84,12 @@ class Policy:
             state: The state that the last call returned; None at the start.
             episode_start: Which envs start a new episode.
             deterministic: Take the most probable action instead of sampling one.
+            action_masks: Which actions are allowed, for a core that was trained with masks.
 
         Returns:
             The actions, as the env counts them, and the state for the next call.
         """
-        obs, single = self._batch(observation)
+        obs, single = self._batch(observation, action_masks)
         state = self.memory.at(state, len(obs), episode_start)
         acting = self.acting(obs, state[PREVIOUS_ACTION], self.tokens(state))
         action = acting.policy.mode() if deterministic else acting.policy.sample(self._rng)
@@ -146,6 +149,7 @@ class Policy:
         observation: ArrayLike,
         prev_action: ArrayLike = -1,
         tokens: np.ndarray | None = None,
+        action_masks: Any = None,
     ) -> np.ndarray:
         """pi(.|s, a_prev), Equation (mixed_policy); `prev_action` counts from 0, -1 means none.
 
@@ -153,13 +157,13 @@ class Policy:
         Filters (hysteresis, a limit) act on these probabilities and are no part of them; `tokens`
         is for methods that plan with a limit (see `acting`).
         """
-        acting, single = self._query(observation, prev_action, tokens)
+        acting, single = self._query(observation, prev_action, tokens, action_masks)
         pi = self._marginal(acting.policy.log_pi)
         return pi[0] if single else pi
 
-    def core_probabilities(self, observation: ArrayLike) -> np.ndarray:
+    def core_probabilities(self, observation: ArrayLike, action_masks: Any = None) -> np.ndarray:
         """pi_core(.|s): what the core alone would do; the same policy where nothing is nested."""
-        acting, single = self._query(observation, -1)
+        acting, single = self._query(observation, -1, action_masks=action_masks)
         pi = self._marginal(acting.core.log_pi)
         return pi[0] if single else pi
 
@@ -172,11 +176,17 @@ class Policy:
         observation: ArrayLike,
         prev_action: ArrayLike = -1,
         tokens: np.ndarray | None = None,
+        action_masks: Any = None,
     ) -> np.ndarray:
         """mu(s, a_prev); 0 without a previous action, and for methods without a controller."""
-        acting, single = self._query(observation, prev_action, tokens)
+        acting, single = self._query(observation, prev_action, tokens, action_masks)
         mu = np.asarray(acting.mu)
         return mu[0] if single else mu
+
+    @property
+    def masked(self) -> bool:
+        """Whether `predict` takes action masks."""
+        return self.spaces.masked
 
     @property
     def nested(self) -> bool:
@@ -362,29 +372,21 @@ class Policy:
         """
         return cls(**vars(read_policy(find_trained(Path(path)), core, trust)))
 
-    def _batch(self, observation: ArrayLike) -> tuple[np.ndarray, bool]:
-        observation = self.spaces.flat(observation)
-        expected = self.spaces.obs_shape
-        if observation.shape == expected:
-            return self.spaces.encode(observation[None]), True
-        if observation.ndim == len(expected) + 1 and observation.shape[1:] == expected:
-            return self.spaces.encode(observation), False
-        raise InputError(
-            f"the observation has shape {observation.shape}: this policy was trained on "
-            f"{self.task or 'a task'} with shape {expected}, so give that or a batch of it"
-        )
+    def _batch(self, observation: ArrayLike, masks: Any = None) -> tuple[np.ndarray, bool]:
+        obs, single = one_or_batch(self.spaces.flat(observation), self.spaces.obs_shape, self.task)
+        if masks is not None and not self.masked:
+            raise InputError(f"{self} was trained without action masks: leave action_masks out")
+        return self.spaces.encode(obs, masks), single
 
     def _query(
-        self, observation: ArrayLike, prev_action: ArrayLike, tokens: np.ndarray | None = None
+        self,
+        observation: ArrayLike,
+        prev_action: ArrayLike,
+        tokens: np.ndarray | None = None,
+        action_masks: Any = None,
     ) -> tuple[Acting, bool]:
-        obs, single = self._batch(observation)
-        prev = np.broadcast_to(np.asarray(prev_action), len(obs))
-        n_actions = self.spaces.actions.width
-        if prev.min(initial=0) < -1 or prev.max(initial=0) >= n_actions:
-            raise InputError(
-                f"prev_action holds {prev.min()} to {prev.max()}: expected 0 to {n_actions - 1}, "
-                "or -1 at the start of an episode"
-            )
+        obs, single = self._batch(observation, action_masks)
+        prev = check_previous(prev_action, len(obs), self.spaces.actions.width)
         return self.acting(obs, prev, tokens), single
 
     def __repr__(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from policy_inertia.actions.masks import is_forbidden
 from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.envs.scaling import Scaling
 from policy_inertia.envs.spaces import Spaces
@@ -53,10 +54,16 @@ class SpacesWithCore(Spaces):
         return Spaces(**_fields(self))
 
     @property
+    def masked(self) -> bool:
+        return self.core.masked
+
+    @property
     def spec(self) -> Spec:
         own = super().spec
         outputs = 2 * self.actions.width  # a log-probability and a score for each action
-        return own._replace(obs_dim=own.obs_dim + self._appended, core_outputs=outputs)
+        return own._replace(
+            obs_dim=own.obs_dim + self._appended, core_outputs=outputs, masked=self.masked
+        )
 
     @property
     def _appended(self) -> int:
@@ -67,16 +74,16 @@ class SpacesWithCore(Spaces):
     def dtype(self) -> Any:
         return np.float32  # for pixels too: the core's numbers behind them are no bytes
 
-    def encode(self, obs: Array) -> np.ndarray:
-        acting = self.core.acting(obs)
+    def encode(self, obs: Array, masks: np.ndarray | None = None) -> np.ndarray:
+        acting = self.core.acting(obs, masks)
         seen = [preferences(np.asarray(acting.scores), self.unit)] if self.unit else []
         parts = (super().encode(obs), *seen, acting.policy.log_pi, acting.scores)
         return np.concatenate(parts, axis=1, dtype=np.float32)
 
-    def encode_for_networks(self, obs: Array) -> np.ndarray:
+    def encode_for_networks(self, obs: Array, masks: np.ndarray | None = None) -> np.ndarray:
         """Encode without calling the core if its networks do not see it: zeros stand for it."""
         if self.unit:
-            return self.encode(obs)
+            return self.encode(obs, masks)
         own = super().encode(obs)
         return np.concatenate([own, np.zeros((len(own), self._appended), np.float32)], axis=1)
 
@@ -105,8 +112,10 @@ class SpacesWithCore(Spaces):
 
 
 def preferences(scores: np.ndarray, unit: float) -> np.ndarray:
-    """log(1 + (max scores - scores) / unit): 0 for the core's best action, more for worse ones."""
-    return np.log1p((scores.max(axis=1, keepdims=True) - scores) / np.float32(unit))
+    """log(1 + (max scores - scores) / unit): 0 for the core's best action, more for worse ones, and
+    -1 for forbidden ones."""
+    gaps = np.log1p((scores.max(axis=1, keepdims=True) - scores) / np.float32(unit))
+    return np.where(is_forbidden(scores), np.float32(-1), gaps)
 
 
 def _fields(spaces: Spaces) -> dict[str, Any]:
@@ -127,6 +136,7 @@ class StoredCore:
     temperature: float
     layers: list[dict[str, Any]]
     unit: float = 0.0
+    masked: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.unit < math.inf:
@@ -145,6 +155,7 @@ def store_core(spaces: SpacesWithCore) -> tuple[dict[str, np.ndarray], dict[str,
         "temperature": core.temperature,
         "layers": layers,
         "unit": spaces.unit,
+        "masked": core.masked,
     }
 
 
@@ -209,4 +220,6 @@ def _stored_core(spaces: Spaces, arrays: dict[str, np.ndarray], stored: StoredCo
             f"the core's network has outputs of shape {list(outputs)}: expected one for each of "
             f"the {spaces.actions.width} actions"
         )
-    return Core.from_layers(stored.name, spaces, stored.kind, layers, stored.temperature)
+    return Core.from_layers(
+        stored.name, spaces, stored.kind, layers, stored.temperature, masked=stored.masked
+    )

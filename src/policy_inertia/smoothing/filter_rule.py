@@ -68,13 +68,16 @@ class FilterRule:
         self.memory = memory_of(actions, self.filters)
         self.rng = np.random.default_rng()  # nothing is drawn; `seed` may replace it
 
-    def step(self, obs: Any, action: np.ndarray, state: State) -> tuple[np.ndarray, State]:
+    def step(
+        self, obs: Any, action: np.ndarray, state: State, masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, State]:
         """Smooth the actions of each env.
 
         Args:
             obs: Not looked at.
             action: The agent's actions, scaled.
             state: The memory after the last step, or `memory.initial(n)`.
+            masks: Not looked at: only lists of actions have masks.
 
         Returns:
             Which envs take another action than the agent's, and the new memory; `previous_action`

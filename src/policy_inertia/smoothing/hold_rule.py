@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.actions.masks import forbid, forbids
 from policy_inertia.actions.space import select
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
@@ -14,7 +15,7 @@ from policy_inertia.policies.cores import Core
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State, memory_of
 from policy_inertia.policies.policy import Policy
-from policy_inertia.policies.token_bucket import TOKENS, TokenBucket
+from policy_inertia.policies.token_bucket import FORCED, TOKENS, TokenBucket
 from policy_inertia.types import Array
 
 
@@ -31,6 +32,7 @@ class HoldRule:
         deterministic: Repeat where the probability is at least 0.5, instead of drawing.
         spaces: The spaces of the env that is wrapped.
         limit: The limit on switching; None for the controller's own, if it has one.
+        masked: Whether the env says which actions are allowed.
 
     Raises:
         InputError: The controller cannot decide, or belongs to another env.
@@ -43,29 +45,37 @@ class HoldRule:
         deterministic: bool,
         spaces: Spaces,
         limit: Limit | None = None,
+        masked: bool = False,
     ) -> None:
         self.controller = _checked(controller, hysteresis, spaces, limit)
         self.deterministic, self.actions = deterministic, spaces.actions
         self.spaces = spaces
         self.hysteresis: Hysteresis | None = None
-        self.bucket = None if limit is None else TokenBucket(limit, spaces.actions)
+        self.bucket = None if limit is None else TokenBucket(limit, spaces.actions, masked)
         if self.controller is not None:
             if self.controller.hysteresis is not None:
                 self.hysteresis = Hysteresis(self.controller.hysteresis)
             if self.controller.limit is not None:
-                self.bucket = TokenBucket(self.controller.limit, spaces.actions)
+                self.bucket = TokenBucket(self.controller.limit, spaces.actions, masked)
         self.decides = self.hysteresis is not None or _has_controller(self.controller)
         filters = () if self.bucket is None else (self.bucket,)
         self.memory = memory_of(spaces.actions, filters)
         self.rng = np.random.default_rng()
 
-    def step(self, obs: Any, action: np.ndarray, state: State) -> tuple[np.ndarray, State]:
+    def step(
+        self,
+        obs: Any,
+        action: np.ndarray,
+        state: State,
+        masks: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, State]:
         """Decide for each env.
 
         Args:
             obs: The env's observations, one for each env.
             action: The agent's actions, counted from 0.
             state: The memory after the last step, or `memory.initial(n)`.
+            masks: Which actions the env allows; what it forbids is not repeated.
 
         Returns:
             Which envs repeat their last action, and the new memory; `previous_action` holds the
@@ -81,9 +91,13 @@ class HoldRule:
             held[rows] = self._repeats(obs[rows], action[rows], previous[rows], tokens)
         elif not self.decides:
             held[:] = False
+        scores = np.zeros((len(held), self.actions.width), np.float32)
+        if masks is not None:
+            scores = np.asarray(forbid(scores, masks))
+            held &= ~forbids(scores, previous)
         taken, fields = select(held, previous, action), State()
         if self.bucket is not None:
-            taken, fields = self.bucket.step(taken, taken, state)
+            taken, fields = self.bucket.step(taken, scores, state)
             held = np.asarray(~self.actions.equal(taken, action))
         return held, {**fields, PREVIOUS_ACTION: taken}
 
@@ -158,7 +172,7 @@ def _refuse_other_spaces(controller: Policy | Core, spaces: Spaces) -> None:
 
 
 def _refuse_memory(controller: Policy | Core) -> None:
-    known = (PREVIOUS_ACTION, TOKENS)
+    known = (PREVIOUS_ACTION, TOKENS, FORCED)
     names = [field.name for field in controller.memory.fields if field.name not in known]
     if names:
         raise InputError(

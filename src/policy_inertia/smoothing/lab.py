@@ -54,9 +54,9 @@ class Lab:
         """Evaluate a policy on the held-out episodes."""
         return Candidate.of_evaluation(name, policy, self._held_out(policy, name))
 
-    def random_return(self) -> float:
-        """The mean return of random actions."""
-        actions = RandomActions(self.envs.spaces.actions)
+    def random_return(self, masked: bool = False) -> float:
+        """The mean return of random actions; `masked`: among those that the env allows."""
+        actions = RandomActions(self.envs.spaces.actions, masked)
         return float(self._held_out(actions, "random actions").summary()[RETURN.name])
 
     def _held_out(self, policy: Predictor, name: str) -> Evaluation:

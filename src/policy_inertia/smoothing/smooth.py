@@ -150,7 +150,7 @@ def _answer(lab: Lab, bare: Any, asked: Asked, training: Training | None) -> Smo
             f"an episode has a single step, so its {wording.measure.label} is not known: give an "
             "env whose episodes are longer"
         )
-    stakes = Stakes(core, lab.random_return(), asked.loss, wording)
+    stakes = Stakes(core, lab.random_return(bare.spaces.masked), asked.loss, wording)
     budget = asked.budget
     if budget is None and asked.limit is None:
         budget = stakes.amount(core) / 2

@@ -9,7 +9,9 @@ import gymnasium as gym
 import numpy as np
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.actions.masks import read_masks
 from policy_inertia.envs.dict_observations import as_batch
+from policy_inertia.envs.env_masks import ACTION_MASKS, env_has_masks
 from policy_inertia.errors import InputError
 from policy_inertia.policies.action_filters.action_filter import Dimension
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
@@ -40,6 +42,9 @@ class SmoothActions(gym.Wrapper):
     Continuous actions go through a filter (`rule`), a limit on movement, or both. A
     `ContinuousCore`, such as that of `smooth`, brings its own.
 
+    If the env has `action_masks()`, an action that it forbids is never repeated, and a limit gives
+    way where nothing else is allowed.
+
     The `info` of each step has `action_taken`, and `held`: whether the agent's action was replaced.
 
     Args:
@@ -68,6 +73,7 @@ class SmoothActions(gym.Wrapper):
         self._rule = step_rule(
             env,
             type(env.unwrapped).__name__,
+            env_has_masks(env),
             controller=controller,
             hysteresis=hysteresis,
             deterministic=deterministic,
@@ -94,8 +100,15 @@ class SmoothActions(gym.Wrapper):
         if self._obs is None:
             raise InputError("there is no episode to step in: reset the env first")
         wanted = self._actions.from_env([action])
-        held, self._state = self._rule.step(as_batch(self._obs), wanted, self._state)
+        held, self._state = self._rule.step(as_batch(self._obs), wanted, self._state, self._masks())
         taken = self._actions.to_env(self._state[PREVIOUS_ACTION])[0]
         self._obs, reward, terminated, truncated, info = self.env.step(taken)
         info = {**info, "action_taken": taken, "held": bool(held[0])}
         return self._obs, reward, terminated, truncated, info
+
+    def _masks(self) -> np.ndarray | None:
+        """Which actions the env allows now; None if it does not say."""
+        if not env_has_masks(self.env):
+            return None
+        name, n = type(self.env.unwrapped).__name__, self._actions.width
+        return read_masks(self.env.get_wrapper_attr(ACTION_MASKS)(), 1, n, name)

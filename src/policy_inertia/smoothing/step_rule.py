@@ -25,29 +25,33 @@ class StepRule(Protocol):
     memory: Memory
     rng: np.random.Generator
 
-    def step(self, obs: Any, action: np.ndarray, state: State) -> tuple[np.ndarray, State]:
+    def step(
+        self, obs: Any, action: np.ndarray, state: State, masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, State]:
         """Which envs take another action than the agent's, and the new memory."""
 
 
-def step_rule(env: Any, name: str, **options: Any) -> StepRule:
+def step_rule(env: Any, name: str, masked: bool, **options: Any) -> StepRule:
     """The rule of an env.
 
     Args:
         env: An env, or vectorised envs, with its spaces.
         name: What messages call it.
+        masked: Whether the env has action masks.
         options: The arguments of `SmoothActions`.
 
     Raises:
         InputError: An argument is wrong, or is for another kind of actions.
     """
     actions: Any = kinds.from_gym(env.action_space, name)
-    return ROWS[actions.kind](env.observation_space, env.action_space, name, **options)
+    return ROWS[actions.kind](env.observation_space, env.action_space, name, masked, **options)
 
 
 def _hold_rule(
     observation_space: gym.Space[Any],
     action_space: gym.Space[Any],
     name: str,
+    masked: bool,
     *,
     controller: Any,
     hysteresis: float | None,
@@ -62,13 +66,14 @@ def _hold_rule(
             "hysteresis=... or limit=Limit(...) instead"
         )
     spaces = Spaces.of(observation_space, action_space, name)
-    return HoldRule(controller, hysteresis, deterministic, spaces, limit)
+    return HoldRule(controller, hysteresis, deterministic, spaces, limit, masked)
 
 
 def _filter_rule(
     observation_space: gym.Space[Any],
     action_space: gym.Space[Any],
     name: str,
+    masked: bool,
     *,
     controller: Any,
     hysteresis: float | None,

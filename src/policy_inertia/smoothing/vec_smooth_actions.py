@@ -9,6 +9,7 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.envs.env_masks import ACTION_MASKS
 from policy_inertia.policies.action_filters.action_filter import Dimension
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
 from policy_inertia.policies.action_filters.rule import Rule
@@ -40,6 +41,7 @@ class VecSmoothActions(VecEnvWrapper):
         self._rule = step_rule(
             venv,
             type(venv).__name__,
+            self._has_masks(),
             controller=controller,
             hysteresis=hysteresis,
             deterministic=deterministic,
@@ -63,8 +65,12 @@ class VecSmoothActions(VecEnvWrapper):
 
     def step_async(self, actions: np.ndarray) -> None:
         wanted = self._actions.from_env(actions)
-        self._held, self._state = self._rule.step(self._obs, wanted, self._state)
+        masks = np.stack(self.venv.env_method(ACTION_MASKS)) if self._has_masks() else None
+        self._held, self._state = self._rule.step(self._obs, wanted, self._state, masks)
         self.venv.step_async(self._actions.to_env(self._state[PREVIOUS_ACTION]))
+
+    def _has_masks(self) -> bool:
+        return bool(self.venv.has_attr(ACTION_MASKS))
 
     def step_wait(self) -> Any:
         obs, reward, done, infos = self.venv.step_wait()

@@ -15,6 +15,7 @@ import numpy as np
 from policy_inertia.metrics.estimates import Interval, t_interval, upper_bound
 from policy_inertia.metrics.measures import (
     CRASHES,
+    FORCED,
     MEASURES,
     RETURN,
     Evaluation,
@@ -278,6 +279,9 @@ def decide_within(
         inside = "within" if stakes.amount(best) <= budget else "not within"
         about_budget = f" ({inside} the budget of {budget:.3g})"
     keeps = stakes.wording.keeps.format(burst=limit.burst, rate=limit.rate)
+    if FORCED.name in best.values:
+        forced = FORCED.show(float(best.values[FORCED.name].mean()))
+        keeps += f" (but for {forced} an episode that action masks forced)"
     reason = (
         f"It {keeps}, {stakes.does(best)}{stakes.wording.per}{about_budget} and "
         f"{_cost(best, stakes)}"

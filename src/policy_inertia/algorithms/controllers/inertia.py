@@ -121,7 +121,7 @@ class Inertia:
     """pi = mu delta(a_prev) + (1 - mu) pi_core, with mu from a network."""
 
     def __init__(self, config: InertiaConfig, spec: Spec) -> None:
-        self.config, self.n_actions = config, spec.actions.width
+        self.config, self.n_actions, self.masked = config, spec.actions.width, spec.masked
         self.interval, self.at_once = config.train_interval, config.at_once
         self.network, self.value = (
             Network(spec, config.hidden, outputs, extra=self.n_actions)
@@ -149,7 +149,7 @@ class Inertia:
         log_pi_next = losses.log_mixture(
             self._pre_activation(state.pic, batch.next_obs, then),
             core.next.log_pi,
-            batch.action,
+            self._repeatable(batch.action, core.next.log_pi),
             config.mu0,
         )
         critics, q, critic_loss = soft_evaluation(
@@ -164,15 +164,22 @@ class Inertia:
             config.at_once,
         )
 
+        repeatable = self._repeatable(batch.prev_action, core.now.log_pi)
+        decisions = batch._replace(prev_action=repeatable)
+
         def pic_loss(pic: Tree) -> tuple[Array, None]:
             x = self._pre_activation(pic, batch.obs, now)
-            return IMPROVEMENTS[config.improvement](x, core.now.log_pi, batch, q, config), None
+            return IMPROVEMENTS[config.improvement](x, core.now.log_pi, decisions, q, config), None
 
         pic, pic_optimiser, loss, _ = descend(
             self.pic_optimiser, pic_loss, state.pic, state.pic_optimiser
         )
         report = {"mixed_critic_loss": critic_loss, "pic_loss": loss}
         return InertiaState(pic, critics, pic_optimiser), report
+
+    def _repeatable(self, prev_action: Array, log_core: Array, xp: Any = jnp) -> Array:
+        """The previous action, or the null action where a mask forbids it."""
+        return losses.allowed_previous(prev_action, log_core, xp) if self.masked else prev_action
 
     def acting(self, state: InertiaState) -> Tree:
         return state.pic
@@ -183,6 +190,7 @@ class Inertia:
         last = one_hot(prev_action, self.n_actions, xp)
         x = self._pre_activation(params, obs, last, xp)
         mu0, log_core = self.config.mu0, core.policy.log_pi
+        prev_action = self._repeatable(prev_action, log_core, xp)
         log_pi = losses.log_mixture(x, log_core, prev_action, mu0, xp)
         mu = losses.inertia(x, mu0, xp) * (prev_action >= 0)
         return Acting(Categorical(log_pi), core.policy, mu, log_pi)

@@ -159,6 +159,8 @@ class Lagrangian(PricedCritics):
         self, params: LagrangianParams, obs: Array, prev_action: Array, core: Acting, xp: Any = jnp
     ) -> Acting:
         q = self._values(params, obs, prev_action, xp)
+        if self.masked:
+            q = losses.allowed_values(q, core.policy.log_pi, xp)
         mu, action = self.choose(q, core.policy.log_pi, prev_action, 0.0, xp)
         log_pi = losses.log_certain(action, self.n_actions, xp)
         return Acting(Categorical(log_pi), core.policy, mu, q)

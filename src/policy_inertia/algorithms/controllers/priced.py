@@ -177,8 +177,11 @@ class Priced(PricedCritics):
             state.critics, batch, core, price, features, state.scale.updates
         )
         if x is not None:
+            decided = x == 0
+            if self.masked:  # where the last action is forbidden, there is nothing to decide
+                decided &= losses.allowed_previous(batch.action, core.next.log_pi) >= 0
             scale = with_decisions(
-                scale, following.u * unit, batch.action, following.core_action, x == 0
+                scale, following.u * unit, batch.action, following.core_action, decided
             )
         critics, size, loss = self.evaluate(
             state.critics, size, unit, batch, following, price, refund
@@ -239,6 +242,8 @@ class Priced(PricedCritics):
             begin = dial.critics_begin
             if xp is not np or np.any(dial.margin):  # saves microseconds
                 q = prices.favour(q, dial.margin, log_core, xp)
+        if self.masked:
+            q = losses.allowed_values(q, log_core, xp)
         mu, action = self.choose(q, log_core, prev_action, begin, xp)
         log_pi = losses.log_certain(action, self.n_actions, xp)
         return Acting(Categorical(log_pi), core.policy, mu, q)

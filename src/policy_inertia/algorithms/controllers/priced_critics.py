@@ -36,7 +36,7 @@ class PricedCritics:
 
     def __init__(self, config: ValuedConfig, spec: Spec, price_inputs: int = 0) -> None:
         self.valued, self.n_actions = config, spec.actions.width
-        self.choose = config.choice
+        self.choose, self.masked = config.choice, spec.masked
         self.interval, self.at_once = config.train_interval, config.at_once
         self.value = Network(spec, config.hidden, self.n_actions, self.n_actions + price_inputs)
         self.optimiser = adam(config.learning_rate)
@@ -69,6 +69,8 @@ class PricedCritics:
         u_next = self.value(critics.target, batch.next_obs, then).min(0)
         # this decision's price is no part of U; the next decision's price is still to be paid
         q_next = prices.net(u_next, jnp.asarray(price)[..., None], last)
+        if self.masked:
+            q_next = losses.allowed_values(q_next, core.next.log_pi)
         action_next = self.choose(q_next, core.next.log_pi, batch.action)[1]
         core_next = core.next.log_pi.argmax(-1)
         if config.warmup:  # evaluate the core before improving on it

@@ -16,6 +16,7 @@ from jax import numpy as jnp
 from policy_inertia.actions import bucket
 from policy_inertia.actions.bucket import TOKEN, Limit, units
 from policy_inertia.actions.discrete import Categorical
+from policy_inertia.actions.masks import is_forbidden
 from policy_inertia.actions.space import select
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import limit_draws
@@ -156,7 +157,7 @@ class TokenPlanner:
 
     def __init__(self, config: LimitConfig, spec: Spec) -> None:
         self.config, self.actions, self.n_actions = config, spec.actions, spec.actions.width
-        self.choose = config.choice
+        self.choose, self.masked = config.choice, spec.masked
         self.interval, self.at_once = config.train_interval, config.at_once
         self.full = units(config.largest_burst)
         extra = self.n_actions + limit_draws.FEATURES
@@ -193,6 +194,8 @@ class TokenPlanner:
         left = xp.stack(
             [bucket.after(tokens, cost, rate, burst, xp.minimum) for cost in (0, TOKEN)]
         )
+        if self.masked:  # a forced switch takes what is left
+            left = xp.maximum(left, 0)
         seen = limit_draws.features(left, rate, burst, self.full, xp)
         can_switch = (tokens >= TOKEN).astype(np.float32)[:, None]
         return Setting(xp.concatenate([seen[0], seen[1, free:]]), can_switch)
@@ -201,16 +204,25 @@ class TokenPlanner:
         return self._setting(np.array([tokens]), rate, burst, np)
 
     def _values(
-        self, critics: Tree, obs: Array, prev_action: Array, setting: Setting, xp: Any = jnp
+        self,
+        critics: Tree,
+        obs: Array,
+        prev_action: Array,
+        setting: Setting,
+        xp: Any = jnp,
+        log_core: Array | None = None,
     ) -> Array:
-        """Q(s, a_prev, .) with these tokens: the lower value of the twins."""
+        """Q(s, a_prev, .) with these tokens: the lower value of the twins.
+
+        `log_core` says what an action mask forbids. It may force a switch without a token.
+        """
         inputs, can_switch = setting
         n = len(obs)
         last = one_hot(prev_action, self.n_actions, xp)
         if len(inputs) == 1 < n:
             inputs = inputs + xp.zeros((n, 1), np.float32)
         u = self.value.once_or_twice(critics, obs, last, inputs, xp).min(0)
-        if xp is np and n == 1:  # saves microseconds
+        if xp is np and n == 1 and not self.masked:  # saves microseconds
             return _joined(u, int(prev_action[0]), bool(can_switch[0, 0]))
         keep, switch = u[:n], u[n:]
         if len(switch) < n:
@@ -218,6 +230,9 @@ class TokenPlanner:
         # the first action of an episode costs nothing
         keeps = (last > 0) | (prev_action[:, None] < 0)
         possible = keeps | (can_switch > 0)
+        if self.masked and log_core is not None:
+            forced = losses.allowed_previous(prev_action, log_core, xp) < 0
+            possible = (possible | forced[:, None]) & ~is_forbidden(log_core)
         return xp.where(possible, xp.where(keeps, keep, switch), losses.IMPOSSIBLE)
 
     # --- learning -------------------------------------------------------------------------------
@@ -235,7 +250,13 @@ class TokenPlanner:
         tokens = limit_draws.draw_level(u_level, cost, burst)
         left = bucket.after(tokens, cost, rate, burst, jnp.minimum)
         setting = self._setting(left, rate, burst, free=free)
-        q_next = self._values(state.critics.target, batch.next_obs, batch.action, setting)
+        q_next = self._values(
+            state.critics.target,
+            batch.next_obs,
+            batch.action,
+            setting,
+            log_core=core.next.log_pi,
+        )
         action_next = self.choose(q_next, core.next.log_pi, batch.action)[1]
         if config.warmup:  # evaluate the core before improving on it
             watching = state.updates < config.warmup // config.train_interval
@@ -284,8 +305,9 @@ class TokenPlanner:
         core: Acting,
         xp: Any = jnp,
     ) -> Acting:
-        q = self._values(params.critics, obs, prev_action, params.setting, xp)
-        mu, action = self.choose(q, core.policy.log_pi, prev_action, 0.0, xp)
+        log_core = core.policy.log_pi
+        q = self._values(params.critics, obs, prev_action, params.setting, xp, log_core)
+        mu, action = self.choose(q, log_core, prev_action, 0.0, xp)
         log_pi = losses.log_certain(action, self.n_actions, xp)
         return Acting(Categorical(log_pi), core.policy, mu, q)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from policy_inertia.actions.discrete import Categorical
+from policy_inertia.actions.masks import is_forbidden
 from policy_inertia.networks.perceptron import one_hot
 from policy_inertia.types import Array
 
@@ -39,6 +40,7 @@ class WarmUp:
         if not watched.any():
             return policy
         last = one_hot(prev_action, core.log_pi.shape[1], np)
+        last = np.where(is_forbidden(core.log_pi), np.float32(0), last)
         repeat = self.repeats * last.sum(1, keepdims=True)
         watching = log_probabilities((1 - repeat) * np.exp(core.log_pi) + repeat * last)
         return Categorical(np.where(watched, watching, policy.log_pi))
