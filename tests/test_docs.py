@@ -57,6 +57,10 @@ def test_python_of_the_page_on_robots_that_shake_makes_one_calm(tmp_path: Path) 
     assert (tmp_path / "calm" / "policy.safetensors").exists()
 
 
+def test_python_of_the_page_on_tools_runs(tmp_path: Path) -> None:
+    assert run("tools.md", tmp_path).startswith("step\n")
+
+
 def test_python_of_the_tutorial_makes_a_policy_smooth(tmp_path: Path) -> None:
     text = run("tutorial.md", tmp_path)
     before = re.search(r"return (\d+), switches at (\d+)% of steps", text)

@@ -23,7 +23,8 @@ for words in ([], ["--help"], *([name, "--help"] for name in COMMANDS)):
         main()
     except SystemExit as stop:
         assert stop.code == 0
-print("IMPORTED", sorted({"jax", "numpy", "gymnasium", "matplotlib"} & set(sys.modules)))
+slow = "jax numpy gymnasium matplotlib torch mlflow wandb optuna huggingface_hub".split()
+print("IMPORTED", sorted(set(slow) & set(sys.modules)))
 """
 
 
@@ -88,6 +89,8 @@ def test_command_is_added_by_a_class_and_one_row(run: Run, monkeypatch: pytest.M
         ("train nsac Pendulum-v1", "needs Discrete actions"),
         ("train nsac CartPole-v1 --mu0 1", "must lie in [0, 1)"),
         ("train nsac CartPole-v1 --steps 0", "must be at least 1"),
+        ("train nsac CartPole-v1 --log mlflw", "did you mean 'mlflow'"),
+        ("study paper --log wandbb", "did you mean 'wandb'"),
         ("train nsac CartPole-v1 --out /proc/x", "choose another place"),
         ("train nsac CartPole-v1 --env-kwargs wage", "write name=value"),
         ("train dqn policy_inertia/TwoWay-v0 --env-kwargs config.scenari=simple", "scenari"),

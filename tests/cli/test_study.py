@@ -24,8 +24,9 @@ def test_study_is_estimated_run_and_compared_at_its_budgets(run: Run, tmp_path: 
     assert code == 0
     assert "1 runs to do" in text
     assert not out.exists()
-    code, text, _ = run(*words, "--no-report")
+    code, text, _ = run(*words, "--no-report", "--log", "csv")
     assert code == 0
+    assert len(list(out.rglob("metrics.csv"))) == 1
     assert "one seed: no interval" in text
     assert not (out / "report.html").exists()
     code, text, _ = run(*words, "--dry-run")

@@ -23,12 +23,15 @@ BATCH, OBS_DIM, ACTIONS = 4, 3, 2
 
 def test_run_is_trained_and_its_figures_are_printed(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    code, text, _ = run("train", "nsac", "CartPole-v1", *SHORT_FLAGS, "--out", out, "--mu0", 0.25)
+    flags = [*SHORT_FLAGS, "--out", out, "--mu0", 0.25, "--log", "csv", "tensorboard"]
+    code, text, _ = run("train", "nsac", "CartPole-v1", *flags)
     assert code == 0
     assert len(re.findall(r"step +\d+ +return +[\d.]+ +oscillation", text)) >= 2
     assert all(label in text for label in ("sampled", "greedy", "core", "oscillation ratio"))
     config = json.loads((out / "run.json").read_text())["config"]
     assert config["config"]["mu0"] == 0.25
+    rows = (out / "metrics.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows] == ["step", "0", "400", "800"]
 
 
 def test_core_settings_are_flags_too(run: Run, tmp_path: Path) -> None:

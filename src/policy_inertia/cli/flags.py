@@ -37,6 +37,15 @@ Jobs = Annotated[
     DisallowNone[int | None],
     arg(help="Number of runs at a time.", help_behavior_hint="(default: one per processor core)"),
 ]
+Log = Annotated[
+    tuple[str, ...],
+    arg(
+        help="Send the figures of every evaluation to these trackers too: csv, mlflow, wandb. "
+        "metrics.jsonl and TensorBoard's files are always written.",
+        metavar="TRACKER [TRACKER ...]",
+        help_behavior_hint="(default: none)",
+    ),
+]
 Trust = Annotated[
     bool,
     arg(
@@ -191,6 +200,7 @@ class RunOptions:
     resume: bool = False
     """Continue the run in that folder after it was stopped."""
     quiet: Quiet = False
+    log: Log = ()
 
 
 @dataclass(frozen=True)

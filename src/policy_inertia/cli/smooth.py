@@ -129,6 +129,7 @@ class Smooth(Command):
                     self.clip,
                 ),
                 dimensions=self.dimensions or None,
+                log=self.options.log,
                 **changes,
             )
         say(str(result))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -12,7 +13,7 @@ from tyro.conf import DisallowNone, Positional, arg
 
 from policy_inertia.cli.command import Command, command_line
 from policy_inertia.cli.core_study_view import show_cores, show_missing
-from policy_inertia.cli.flags import WorkerOptions, default_is
+from policy_inertia.cli.flags import Log, WorkerOptions, default_is
 from policy_inertia.cli.progress import counting, study_progress
 from policy_inertia.cli.study_view import show_results
 from policy_inertia.cli.view import out, say
@@ -55,6 +56,7 @@ class Study(Command):
     """Run nothing: list the runs and how long they will take, measured on a few seconds of each."""
     ray: Annotated[DisallowNone[str | None], default_is("no cluster")] = None
     """Run on the Ray cluster at this address."""
+    log: Log = ()
     no_report: bool = False
     """Write no report; 'policy-inertia report' can write it later."""
 
@@ -102,6 +104,11 @@ class Study(Command):
 
         if self.ray:
             raise InputError(f"'{plan.name}' does not run on Ray: leave --ray out")
+        if self.log:
+            raise InputError(
+                f"'{plan.name}' trains policies of another library, which has loggers of its own: "
+                "leave --log out"
+            )
         folder = self.out or Path("runs") / plan.name
         records = CoreRecords(self.records or Path("results") / plan.name, self.records is not None)
         if self.dry_run:
@@ -112,10 +119,15 @@ class Study(Command):
         show_cores(plan, runs, records, folder)
 
     def _pool(self) -> Any:
+        from policy_inertia.study.run.job import job_of
         from policy_inertia.study.run.ray import RayPool
         from policy_inertia.study.run.workers import Workers
+        from policy_inertia.training.trackers.table import find_trackers
 
-        return RayPool(self.ray) if self.ray else Workers(self.workers.jobs)
+        find_trackers(self.log)
+        if self.ray:
+            return RayPool(self.ray, self.log)
+        return Workers(self.workers.jobs, partial(job_of, log=self.log))
 
 
 def _show_duration(plan: Plan, folder: Path, jobs: int | None, records: Records) -> None:

@@ -90,7 +90,8 @@ class Train(Command):
         config = self._run_config()
         folder = self.options.out or default_folder(config.env, config.method, config.seed)
         with training_progress(config.steps, self.options.quiet) as progress:
-            run(config, folder, resume=self.options.resume, progress=progress, warn=warn)
+            resume, log = self.options.resume, self.options.log
+            run(config, folder, resume=resume, progress=progress, warn=warn, log=log)
         result = read_result(folder)
         rows = {"sampled": result.sampled, "greedy": result.greedy, "core": result.core}
         if result.calibration is not None:  # it acts greedily, at its loosest setting

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,7 @@ class Training:
         resume: Go on with the run in that folder, if there is one.
         progress: Called after each evaluation.
         warn: Called with each warning.
+        log: Names of trackers.
     """
 
     config: RunConfig
@@ -81,6 +82,7 @@ class Training:
     resume: bool
     progress: Progress | None
     warn: Callable[[str], None]
+    log: Sequence[str] = ()
 
     def run(self, calibrating: Measuring | None = None) -> list[Policy]:
         """Train a controller.
@@ -111,6 +113,7 @@ class Training:
             spaces,
             keep_evaluated=True,
             calibrating=calibrating,
+            log=self.log,
         )
         assert isinstance(spaces, SpacesWithCore)
         files = evaluated_policies(self.folder).items()

@@ -42,6 +42,7 @@ from policy_inertia.smoothing.smooth_folder import SmoothFolder, folder_name
 from policy_inertia.smoothing.smoothed import Smoothed
 from policy_inertia.smoothing.verdict import Candidate, Stakes, Verdict
 from policy_inertia.training.loop import Progress
+from policy_inertia.training.trackers.table import find_trackers
 
 
 def smooth(
@@ -66,6 +67,7 @@ def smooth(
     warn: Callable[[str], None] = warnings.warn,
     core_options: dict[str, Any] | None = None,
     dimensions: Sequence[Dimension] | None = None,
+    log: Sequence[str] = (),
     **changes: Any,
 ) -> Smoothed:
     """Make `core` smooth without changing it, and recommend a policy.
@@ -97,6 +99,7 @@ def smooth(
         warn: Called with each warning.
         core_options: Options of `load_core`: `output`, `normalise`, `temperature`, `trust`, ...
         dimensions: What each number of a continuous action means; see `with_dimensions`.
+        log: Names of trackers that get the figures of the training, such as "mlflow".
         **changes: Further settings of the run, as `train` takes them.
 
     Raises:
@@ -105,6 +108,7 @@ def smooth(
     env, env_kwargs = copyable(env, changes.get("env_kwargs"))
     changes |= {"env_kwargs": env_kwargs} if env_kwargs else {}
     _check_arguments(env, loss, warmup, episodes)
+    find_trackers(log)
     options = {"env_kwargs": env_kwargs, "warn": warn, **(core_options or {})}
     core = _check_core(load_core(core, env, **options), env, env_kwargs, dimensions)
     asked = _asked(core, budget, max_fluctuation, limit, loss, train)
@@ -120,7 +124,8 @@ def smooth(
             folder = SmoothFolder(path, core_identity(core), resume)
             stack.callback(folder.close)
             if trains:
-                training = Training(config, folder.controller, env, bare, resume, progress, warn)
+                about = (config, folder.controller, env, bare, resume, progress, warn, log)
+                training = Training(*about)
         envs = stack.enter_context(opened(env, episodes, config.test_kwargs))
         result = _answer(Lab(envs, config, episodes, watch), bare, asked, training)
         return result if folder is None else folder.save(result)

@@ -32,6 +32,8 @@ from policy_inertia.training.loggers import JsonLines, Logger, TensorBoard
 from policy_inertia.training.run_folder import RunFolder, evaluated_policy
 from policy_inertia.training.saved_state import RunState
 from policy_inertia.training.session import Session
+from policy_inertia.training.trackers.service import TrackedRun
+from policy_inertia.training.trackers.table import find_trackers, open_trackers
 
 DIAL_SHARES = (0.0, 0.1, 1.0)
 """Where a dial is evaluated during training, as shares of its largest price."""
@@ -48,6 +50,7 @@ def train(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    log: Sequence[str] = (),
     **changes: Any,
 ) -> Policy:
     """Train a method on an env and return the policy.
@@ -59,13 +62,14 @@ def train(
         out: The folder of the run; by default `runs/ENV-METHOD-SEED`.
         resume: Go on with the run in that folder.
         progress: Called at every evaluation and now and then between them.
+        log: Names of trackers, such as "mlflow" (`training/trackers/table.py`).
         changes: Settings of the run (`steps`, `seed`, `envs`, ...) or of the method (`mu0`,
             `temperature`, ..., `core={...}`).
     """
     env, kwargs = copyable(env, changes.get("env_kwargs"))
     config = settings(method, name_of(env), **changes | ({"env_kwargs": kwargs} if kwargs else {}))
     folder = out or default_folder(config.env, config.method, config.seed)
-    return run(config, folder, env, resume, progress)
+    return run(config, folder, env, resume, progress, log=log)
 
 
 def default_folder(env: str, method: str, seed: int) -> Path:
@@ -85,6 +89,7 @@ def run(
     loggers: Sequence[Logger] = (),
     keep_evaluated: bool = False,
     calibrating: Measuring | None = None,
+    log: Sequence[str] = (),
 ) -> Policy:
     """Train as `config` says, in the folder `out`.
 
@@ -100,17 +105,19 @@ def run(
         loggers: More loggers, beside `metrics.jsonl` and TensorBoard.
         keep_evaluated: Keep the policy of every evaluation (`run_folder.evaluated_policies`).
         calibrating: Called after each setting of the calibration.
+        log: Names of trackers, such as "mlflow".
 
     Raises:
         Stopped: SIGINT or SIGTERM came. The run has saved a checkpoint, except after a second
             signal, which stops it at once.
     """
     env = env if env is not None else config.env
+    find_trackers(log)  # before anything is made: a wrong name leaves nothing behind
     session = Session(config, env, spaces)  # before the folder: a bad env leaves nothing behind
     folder = RunFolder(Path(out), config.to_dict(), resume)
     try:
         with Interruption() as interruption:
-            loop = Run(config, env, session, folder, progress, warn, loggers, interruption)
+            loop = Run(config, env, session, folder, progress, warn, loggers, log, interruption)
             loop.keep_evaluated, loop.calibrating = keep_evaluated, calibrating
             if resume and loop.saved is None:
                 warn(f"{folder.path} has no checkpoint to resume: the run starts from step 0")
@@ -132,6 +139,7 @@ class Run:
         progress: Progress | None,
         warn: Callable[[str], None],
         loggers: Sequence[Logger],
+        log: Sequence[str],
         interruption: Interruption,
     ) -> None:
         self.config, self.session, self.folder = config, session, folder
@@ -144,7 +152,8 @@ class Run:
         self.metrics = JsonLines(folder.path, size or 0, warn)
         logged = session.step - (session.step >= self.next_eval)  # the last step in the logs
         board = TensorBoard(folder.path, None if size is None else logged)
-        self.loggers: list[Logger] = [self.metrics, board, *loggers]
+        tracked = open_trackers(log, TrackedRun(folder.path, config.to_dict()), warn)
+        self.loggers: list[Logger] = [self.metrics, board, *loggers, *tracked]
         self.eval_envs = Envs(
             env, min(config.eval_episodes, 20), lambda i, k: 0, config.test_kwargs
         )

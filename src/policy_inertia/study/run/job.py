@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Queue
@@ -34,7 +34,8 @@ from policy_inertia.training.interruption import request_stop
 from policy_inertia.training.loop import run
 
 Job = dict[str, Any]
-"""A run as JSON: its folder, its configuration, and the levels of its extra evaluations.
+"""A run as JSON: its folder, its configuration, its trackers, and the levels of its extra
+evaluations.
 
 `files` names the files that its texts come from, if they are not the user's own words.
 """
@@ -49,12 +50,12 @@ class Outcome:
     seconds: float = 0.0
 
 
-def job_of(run: Run) -> Job:
-    """Return a run as the JSON that a worker reads."""
+def job_of(run: Run, log: Sequence[str] = ()) -> Job:
+    """Return a run as the JSON that a worker reads; `log` names the trackers of its training."""
     levels = {name: list(getattr(run, name)) for name in EXTRAS}
     config = run.config.to_dict()
     files = sorted({text.file for _, text in file_texts(config)})
-    return {"path": str(run.path), "config": config, "files": files, **levels}
+    return {"path": str(run.path), "config": config, "files": files, "log": list(log), **levels}
 
 
 def attempt(job: Job, execute: Callable[[Job], None] | None = None) -> Outcome:
@@ -82,7 +83,7 @@ def _execute(job: Job) -> None:
         values = from_file(values, ", ".join(job["files"]))
     config = RunConfig.from_dict(values)
     if not finished(path, config.steps) or _cannot_evaluate(job):
-        run(config, path, resume=(path / "run.json").exists(), warn=_print)
+        run(config, path, resume=(path / "run.json").exists(), warn=_print, log=job["log"])
     for name in EXTRAS:
         evaluate_extra(path, config, name, job[name])
     Checkpoints(path).remove()  # a checkpoint with its replay is much larger than all other files

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 from policy_inertia.errors import InputError
@@ -18,7 +19,8 @@ from policy_inertia.study.run.job import Outcome, attempt, job_of
 class RayPool:
     """A pool in which every run is a Ray task with one core; Ray chooses the node."""
 
-    def __init__(self, address: str = "auto") -> None:
+    def __init__(self, address: str = "auto", log: Sequence[str] = ()) -> None:
+        self._log = log
         try:
             import ray
         except ImportError:
@@ -44,7 +46,7 @@ class RayPool:
         return int(self.ray.cluster_resources().get("CPU", 0)) - len(self.active)
 
     def submit(self, run: Run) -> None:
-        self.active[self.task.remote(job_of(run))] = run
+        self.active[self.task.remote(job_of(run, self._log))] = run
 
     def outcomes(self, seconds: float) -> list[tuple[Run, Outcome]]:
         if not self.active:

@@ -1,0 +1,1 @@
+"""Trackers: programs that people watch their runs with, such as MLflow. `table` lists them."""
