@@ -78,8 +78,7 @@ def smooth(
     Args:
         core: The policy to make smooth: anything that `load_core` takes.
         env: A Gymnasium id, a function that makes the env, or an env that its spec can copy.
-        budget: Largest oscillation ratio; for continuous actions the largest action fluctuation.
-            By default half of what the core does.
+        budget: Largest oscillation ratio, or action fluctuation; by default half of the core's.
         steps: Env steps of training.
         max_fluctuation: The budget of continuous actions by its own name.
         limit: Instead of a budget, a limit on switching that is always kept. For continuous
@@ -87,15 +86,13 @@ def smooth(
         train: Train a controller even if the core or a filter is good enough.
         hysteresis_only: Do not train; compare only the core with and without filters.
         mu: Train the paper's learned inertia instead of a dial.
-        loss: Largest loss, by its 95% interval, as a share of what the core gains over random
-            actions.
+        loss: Largest loss, by its 95% interval, as a share of the core's gain over random actions.
         warmup: Share of the steps in which the controller only watches the core.
         episodes: Held-out episodes on which the policies are compared.
         seed: Seed of training and of all episodes.
         out: Folder for the result; by default one under runs/ if a controller is trained.
         resume: Continue in the folder `out`.
-        progress: Called after each evaluation in training.
-        watch: Called as the other stages go on.
+        progress, watch: Called after each evaluation in training; as the other stages go on.
         warn: Called with each warning.
         core_options: Options of `load_core`: `output`, `normalise`, `temperature`, `trust`, ...
         dimensions: What each number of a continuous action means; see `with_dimensions`.
@@ -107,8 +104,7 @@ def smooth(
     """
     env, env_kwargs = copyable(env, changes.get("env_kwargs"))
     changes |= {"env_kwargs": env_kwargs} if env_kwargs else {}
-    _check_arguments(env, loss, warmup, episodes)
-    find_trackers(log)
+    _check_arguments(env, loss, warmup, episodes, log)
     options = {"env_kwargs": env_kwargs, "warn": warn, **(core_options or {})}
     core = _check_core(load_core(core, env, **options), env, env_kwargs, dimensions)
     asked = _asked(core, budget, max_fluctuation, limit, loss, train)
@@ -217,7 +213,10 @@ def _compare(
     return candidates, goal.decide(candidates, stakes)
 
 
-def _check_arguments(env: Any, loss: float, warmup: float, episodes: int) -> None:
+def _check_arguments(
+    env: Any, loss: float, warmup: float, episodes: int, log: Sequence[str]
+) -> None:
+    find_trackers(log)
     if not (isinstance(env, str) or callable(env)):
         raise InputError(
             f"the env is {type(env).__name__}, and several copies of it are needed: give its "

@@ -1,7 +1,6 @@
 """MLflow: a real server on a SQLite file, no server, and a server that does not answer."""
 
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,19 +14,10 @@ from policy_inertia.training.loggers import read_metrics
 from policy_inertia.training.trackers import service
 from tests.support import mlflow_server
 from tests.support.runs import REPRODUCIBLE
+from tests.training.trackers.conftest import TINY
 
 mlflow = pytest.importorskip("mlflow")
 pytest.importorskip("flask")
-
-TINY: dict[str, Any] = {
-    "preset": "paper",  # small networks
-    "steps": 64,
-    "eval_every": 32,
-    "eval_episodes": 1,
-    "final_episodes": 1,
-    "learning_starts": 16,
-    "checkpoint_seconds": 0,
-}
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +41,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _no_telemetry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-
-
-@pytest.fixture
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def tracked(folder: Path) -> str:

@@ -1,5 +1,6 @@
 """Weights & Biases in offline mode: what is written, and what happens without a service."""
 
+import importlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +11,9 @@ import pytest
 from policy_inertia import train
 from policy_inertia.training.loggers import read_metrics
 from policy_inertia.training.trackers import wandb_service
-from tests.training.trackers.test_mlflow_service import TINY, free_port
+from tests.training.trackers.conftest import TINY
 
 wandb = pytest.importorskip("wandb")
-__all__ = ["free_port"]
 
 BLOCK, HEADER = 32_768, 7
 
@@ -31,8 +31,7 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def records(folder: Path) -> list[Any]:
     """The records of all offline runs in a run's folder: a log in LevelDB's format."""
-    from wandb.proto.wandb_internal_pb2 import Record
-
+    proto: Any = importlib.import_module("wandb.proto.wandb_internal_pb2")
     wandb.teardown()  # its own process writes what it has, and ends
     parsed: list[Any] = []
     for path in sorted(folder.glob("wandb/offline-run-*/run-*.wandb")):
@@ -45,7 +44,7 @@ def records(folder: Path) -> list[Any]:
             parts += data[at + HEADER : at + HEADER + size]
             at += HEADER + size
             if kind in (1, 4):  # a whole record, or the last part of one
-                parsed.append(Record.FromString(parts))
+                parsed.append(proto.Record.FromString(parts))
                 parts = b""
     return parsed
 
@@ -94,9 +93,7 @@ def test_no_key_is_one_warning_and_the_run_is_written_offline(
 
 
 def test_unreachable_service_is_one_warning_and_the_run_is_written_offline(
-    free_port: int,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    free_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wandb_service, "PATIENCE", 1.0)
     monkeypatch.delenv("WANDB_MODE", raising=False)

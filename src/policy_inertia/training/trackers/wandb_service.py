@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from policy_inertia.training.trackers.service import PROJECT, Record, TrackedRun
 
@@ -37,7 +37,7 @@ def open_wandb(run: TrackedRun, run_id: str | None, warn: Callable[[str], None])
     """
     import wandb
 
-    def begin(mode: str | None) -> WandbRun:
+    def begin(mode: Literal["offline"] | None) -> WandbRun:
         return WandbRun(
             wandb.init(
                 project=os.environ.get("WANDB_PROJECT", PROJECT),
