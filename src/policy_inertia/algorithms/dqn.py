@@ -38,6 +38,9 @@ class DQNConfig(interface.AlgorithmConfig):
     exploration: float | None = None
     """The share of the run's steps over which epsilon falls. It counts unless another epsilon_decay
     than the paper's is given. None: epsilon falls by epsilon_decay."""
+    random_repeats: float = 0.0
+    """The chance that a random action is the previous action again. Exploration that holds its
+    actions goes further: a car in a valley does not get out of it by shaking."""
     double: bool = False
     """Let the network itself choose the next action whose value its target gives (double DQN):
     values are then less often too high."""
@@ -51,7 +54,7 @@ class DQNConfig(interface.AlgorithmConfig):
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "epsilon_decay")
         refuse_outside(self, 1, None, "hidden", "train_interval", "target_period")
-        refuse_outside(self, 0, 1, "epsilon_final")
+        refuse_outside(self, 0, 1, "epsilon_final", "random_repeats")
         if self.exploration is not None:
             refuse_outside(self, 0, 1, "exploration")
         refuse_huber(self.huber)
@@ -138,5 +141,9 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
         acting,
         apply,
         (config.train_interval,),
-        replace(interface.sampling(apply, spec.actions), epsilon=epsilon),
+        replace(
+            interface.sampling(apply, spec.actions),
+            epsilon=epsilon,
+            random_repeats=config.random_repeats,
+        ),
     )

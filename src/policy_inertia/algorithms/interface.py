@@ -193,6 +193,8 @@ class Behaviour:
     actions: for example, how many tokens are left."""
     epsilon: Callable[[int], float] = no_epsilon
     """The share of uniformly random actions after this many updates."""
+    random_repeats: float = 0.0
+    """The chance that a random action is the previous action again."""
     explores: Callable[[np.ndarray], Any] = every_episode
     """Give in which episodes, by their numbers, there are random actions."""
     finish: Callable[[Tree, np.ndarray], Tree] = no_lesson
@@ -214,6 +216,11 @@ class Behaviour:
         epsilon = self.epsilon(updates)
         if epsilon > 0:
             random = self.actions.sample(rng, len(obs))
+            if self.random_repeats > 0:
+                again = (rng.random(len(obs)) < self.random_repeats) & ~self.actions.is_null(
+                    prev_action
+                )
+                random = select(again, prev_action, random)
             explored = (rng.random(len(obs)) < epsilon) & self.explores(drawn)
             action = select(explored, random, action)
         if self.permit is no_rule:
