@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from policy_inertia.algorithms.box_sac import BoxSACConfig
 from policy_inertia.algorithms.controllers.dial import DialConfig
 from policy_inertia.algorithms.controllers.gate import GateConfig
 from policy_inertia.algorithms.controllers.inertia import InertiaConfig
@@ -13,6 +14,7 @@ from policy_inertia.algorithms.dqn import DQNConfig
 from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.algorithms.sac import SACConfig
+from policy_inertia.algorithms.td3 import TD3Config
 from policy_inertia.algorithms.temporl import TempoRLConfig
 from policy_inertia.errors import InputError, nearest
 
@@ -77,6 +79,16 @@ METHODS: dict[str, Method] = {
     "nsac-ip": Method("NSAC trained with a penalty on switching", _NSAC, penalty=PENALTY),
 }
 
+BOX_METHODS: dict[str, Method] = {
+    "sac": Method("soft actor-critic, twin critics, learned temperature", BoxSACConfig()),
+    "td3": Method("TD3: a deterministic actor, twin critics, delayed updates", TD3Config()),
+}
+"""Methods for continuous actions. A name in both tables is one method: the env's actions decide."""
+
+TABLES: dict[str, dict[str, Method]] = {"discrete": METHODS, "box": BOX_METHODS}
+"""The methods that `train` knows, by the kind of actions."""
+DISCRETE = "discrete"
+
 AROUND_A_CORE: dict[str, Method] = {
     "smooth": Method(
         "a gate for every price of switching around a frozen core",
@@ -94,28 +106,40 @@ AROUND_A_CORE: dict[str, Method] = {
 """Methods around a policy that somebody has: `smooth` trains them, `train` does not."""
 
 
-def find_method(name: str) -> Method:
+def find_method(name: str, actions: str = DISCRETE) -> Method:
     """Find a method by its name.
+
+    Args:
+        name: The method's name.
+        actions: The kind of actions, where a method is for several; see `TABLES`.
 
     Raises:
         InputError: There is no such method; the message offers the nearest one.
     """
     if name in AROUND_A_CORE:
         return AROUND_A_CORE[name]
-    if name not in METHODS:
-        raise InputError(f"there is no method '{name}'{nearest(name, METHODS)}")
-    return METHODS[name]
+    kinds = kinds_of(name)
+    if not kinds:
+        known = {name for table in TABLES.values() for name in table}
+        raise InputError(f"there is no method '{name}'{nearest(name, known)}")
+    return TABLES[actions if actions in kinds else kinds[0]][name]
 
 
-def core_method(name: str) -> str | None:
+def kinds_of(name: str) -> list[str]:
+    """Return the kinds of actions that a method is for; none if there is no such method."""
+    return [kind for kind, table in TABLES.items() if name in table]
+
+
+def core_method(name: str, actions: str = DISCRETE) -> str | None:
     """Return the method that trains the core of `name` by itself, such as "sac" for "nsac"."""
-    if name not in METHODS:
+    table = TABLES[actions]
+    if name not in table:
         return None
-    row = METHODS[name]
+    row = table[name]
     core = row.config.core_config
     if core is row.config:
         return None
-    for other, candidate in METHODS.items():
+    for other, candidate in table.items():
         same = (candidate.repeats, candidate.penalty) == (row.repeats, row.penalty)
         if same and type(candidate.config) is type(core):
             return other

@@ -95,11 +95,17 @@ MINATAR: Preset = {
     "ValuedConfig": _MINATAR_CONTROLLER,
 }
 
-PRESETS: dict[str, dict[str, Preset]] = {
-    "default": {"": DEFAULT, "atari": ATARI, "minatar": MINATAR},
-    "paper": {"": {}, "atari": ATARI},
+BOX: Preset = {
+    "RunConfig": {"batch_size": 256, "normalise": True, "buffer_size": 1_000_000},
 }
-"""By name, and then by the family that the task registry gives an env; "" is all other envs."""
+"""For continuous actions, which the paper has none of: the configs have the usual settings."""
+
+PRESETS: dict[str, dict[str, Preset]] = {
+    "default": {"": DEFAULT, "atari": ATARI, "minatar": MINATAR, "box": BOX},
+    "paper": {"": {}, "atari": ATARI, "box": BOX},
+}
+"""By name, and then by family: "box" for continuous actions, else the one that the task registry
+gives an env; "" is all other envs."""
 
 
 def find_preset(name: str, family: str = "") -> Preset:

@@ -9,9 +9,11 @@ from typing import Annotated, Any
 import tyro
 
 from policy_inertia.algorithms.interface import AlgorithmConfig
-from policy_inertia.envs.registry import task_of
-from policy_inertia.errors import InputError, refuse_outside
-from policy_inertia.methods import find_method
+from policy_inertia.envs.making import EnvLike, make_env, name_of
+from policy_inertia.envs.registry import TASKS, task_of
+from policy_inertia.envs.spaces import Spaces
+from policy_inertia.errors import InputError, refuse_outside, shown
+from policy_inertia.methods import DISCRETE, find_method, kinds_of
 from policy_inertia.presets import ALONE, Preset, find_preset
 from policy_inertia.schema import read_as, read_into
 
@@ -23,6 +25,8 @@ class RunConfig:
     method: Annotated[str, tyro.conf.Suppress]  # on the command line these two come first
     env: Annotated[str, tyro.conf.Suppress]
     config: Annotated[AlgorithmConfig, tyro.conf.arg(name="")]  # its flags have no prefix
+    actions: Annotated[str, tyro.conf.Suppress] = DISCRETE
+    """The kind of the env's actions, which decides what a method's name stands for."""
     env_kwargs: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
     """The env's own arguments, which `gym.make` takes by name."""
     eval_env_kwargs: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
@@ -53,7 +57,8 @@ class RunConfig:
     repeats: tuple[int, ...] = (1,)
     """For how many steps an action may be held; with more than one number the policy chooses."""
     penalty: float = 0.0
-    """Subtracted from the training reward at each switch; never in evaluation."""
+    """Subtracted from the training reward at each switch, for Box actions times the share of the
+    range that they move; never in evaluation."""
     eval_every: int = 5_000
     """Steps between evaluations."""
     eval_episodes: int = 20
@@ -73,6 +78,16 @@ class RunConfig:
         refuse_outside(self, self.envs, None, "buffer_size")
         refuse_outside(self, 0, 1, "gamma")
         refuse_bad_repeats(self.repeats)
+        if self.actions != self.config.traits.actions:
+            raise InputError(
+                f"actions is {shown(self.actions)} for {self.method}: its settings are for actions "
+                f"of the kind '{self.config.traits.actions}'"
+            )
+        if self.actions != DISCRETE and self.repeats != (1,):
+            raise InputError(
+                f"repeats is {self.repeats} for {self.method}: only methods with Discrete actions "
+                "choose for how long to hold them, so leave it at 1"
+            )
         if self.repeats != (1,) and self.config.traits.nested:
             raise InputError(
                 f"repeats is {self.repeats} for {self.method}: a nested method holds its actions "
@@ -107,16 +122,21 @@ class RunConfig:
         return merge(self.env_kwargs, self.eval_env_kwargs)
 
     def to_dict(self) -> dict[str, Any]:
-        """The run as JSON."""
-        return dataclasses.asdict(self)
+        """The run as JSON; Discrete actions are not named, as in files of older versions."""
+        values = dataclasses.asdict(self)
+        if values["actions"] == DISCRETE:
+            del values["actions"]
+        return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> RunConfig:
         """The inverse of `to_dict`."""
         table = read_as(dict[str, Any], values)
-        known = read_as(_Named, {k: v for k, v in table.items() if k in ("method", "env")})
+        names = [field.name for field in dataclasses.fields(_Named)]
+        known = read_as(_Named, {k: v for k, v in table.items() if k in names})
         # a setting that is missing came later: it then means what the paper does
-        return read_into(settings(known.method, known.env, preset="paper"), values)
+        first = settings(known.method, known.env, preset="paper", actions=known.actions)
+        return read_into(first, values)
 
 
 def refuse_bad_repeats(repeats: tuple[int, ...]) -> None:
@@ -133,6 +153,28 @@ class _Named:
 
     method: str
     env: str
+    actions: str = DISCRETE
+
+
+def action_kind(method: str, env: EnvLike, env_kwargs: dict[str, Any] | None = None) -> str:
+    """Return the kind of actions for which a method is trained on an env.
+
+    Only for a method that is for several kinds the env is made. An env that cannot be made counts
+    as Discrete: whoever uses it says what is wrong.
+    """
+    kinds = kinds_of(method)
+    if len(kinds) < 2:
+        return kinds[0] if kinds else DISCRETE
+    if isinstance(env, str) and (env in TASKS or task_of(env).family) and not env_kwargs:
+        return DISCRETE  # what the registry knows, and what has pixels
+    try:
+        opened = make_env(env, env_kwargs)
+        spaces = Spaces.of(opened.observation_space, opened.action_space, name_of(env))
+        opened.close()
+    except InputError:
+        return DISCRETE
+    actions: Any = spaces.actions
+    return actions.kind if actions.kind in kinds else DISCRETE
 
 
 def settings(name: str, env: str, preset: str = "default", **changes: Any) -> RunConfig:
@@ -143,16 +185,21 @@ def settings(name: str, env: str, preset: str = "default", **changes: Any) -> Ru
         env: A Gymnasium id.
         preset: A name from `PRESETS`: "default", or "paper" for the paper's settings.
         changes: Settings of the run (`steps=...`) or of the method's own config (`mu0=...`); the
-            core of a nested method is changed with `core={...}`.
+            core of a nested method is changed with `core={...}`. Without `actions`, the kind of
+            actions is that of the env.
     """
-    row, task = find_method(name), task_of(env)
-    config = RunConfig(name, env, row.config, repeats=row.repeats, penalty=row.penalty)
-    chosen = find_preset(preset, task.family)
+    kind = changes.get("actions") or action_kind(name, env, changes.get("env_kwargs"))
+    row, task = find_method(name, kind), task_of(env)
+    config = RunConfig(
+        name, env, row.config, row.config.traits.actions, repeats=row.repeats, penalty=row.penalty
+    )
+    chosen = find_preset(preset, "box" if config.actions == "box" else task.family)
     config = override(config, chosen)
     if not config.config.traits.nested and config.repeats == (1,):
         config = dataclasses.replace(config, **chosen.get(ALONE, {}))
     config = dataclasses.replace(config, eval_env_kwargs=task.eval_env_kwargs)
     own = {field.name for field in dataclasses.fields(RunConfig)}
+    changes.pop("actions", None)  # the row has chosen
     of_method = {name: value for name, value in changes.items() if name not in own}
     if of_method:
         changes = {"config": read_into(config.config, of_method), **changes}

@@ -81,9 +81,9 @@ def test_pairs_are_stored_sampled_and_learned_from(session: Session) -> None:
     records: Any = session.replay.state()
     assert records["action"].shape == (100, 2)
     assert records["prev_action"].min() == -1
-    switched = (records["action"] != records["prev_action"]).any(1)
+    moved = (records["action"] != records["prev_action"]).mean(1)
     first = (records["prev_action"] < 0).all(1)
-    paid = records["action"].sum(1) - 0.5 * (switched & ~first)
+    paid = records["action"].sum(1) - 0.5 * moved * ~first
     np.testing.assert_allclose(records["reward"], paid)
     counts = np.asarray(session.learner.state)
     assert counts[:3].sum() == counts[3:].sum() == session.updates * 16

@@ -91,16 +91,17 @@ def tensorboard_tags(out: Path) -> set[str]:
 
 
 def command(out: Path, method: str) -> list[str]:
-    words = f"train {method} CartPole-v1 --steps 6000 --eval-every 400 --eval-episodes 4"
+    words = f"train {method} --steps 6000 --eval-every 400 --eval-episodes 4"
     words += " --final-episodes 4 --calibration-episodes 2 --checkpoint-seconds 0 --quiet"
     words += f" --resume --out {out}"
     return [sys.executable, "-m", "policy_inertia", *words.split()]
 
 
+BOX = "sac Pendulum-v1 --hidden 8 8 --batch-size 16"
 RESUMED = ["nsac", "dqn-repeat", "dial-sac", "limit-dqn", "dqn", "temporl", "lagrangian-dqn"]
 
 
-@pytest.mark.parametrize("method", RESUMED)
+@pytest.mark.parametrize("method", [*(f"{name} CartPole-v1" for name in RESUMED), BOX])
 def test_killed_run_ends_bit_for_bit_like_one_that_was_not(method: str, tmp_path: Path) -> None:
     subprocess.run(command(tmp_path / "whole", method), check=True, capture_output=True)
     killed, kills, before = tmp_path / "killed", 0, 500

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from policy_inertia import Policy, compare, evaluate
+from policy_inertia import Policy, compare, evaluate, train
 
 SEEDS = 5
 
@@ -92,3 +92,31 @@ def interval(label, values):
     mean, half = np.mean(values), stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
     print(f"{label}: {mean:.1f} ± {half:.1f} over {len(values)}")
     return mean - half, mean + half
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7_200)
+@pytest.mark.parametrize("method", ["sac", "td3"])
+def test_sac_and_td3_solve_pendulum(method: str, tmp_path: Path) -> None:
+    """About -150 is the best mean return; the gate is the lower end of an interval over seeds."""
+    changes: dict[str, Any] = {"steps": 15_000, "hidden": (64, 64), "learning_rate": 1e-3}
+    returns = []
+    for seed in range(SEEDS):
+        policy = train(method, "Pendulum-v1", tmp_path / str(seed), seed=seed, **changes)
+        summary = evaluate(policy, "Pendulum-v1", 50, seed=1_000 + seed, deterministic=True)
+        returns.append(summary.summary()["return"])
+    assert interval(method, returns)[0] >= -200
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(14_400)
+@pytest.mark.parametrize("method", ["sac", "td3"])
+def test_sac_and_td3_land_on_the_moon_with_one_seed(method: str, tmp_path: Path) -> None:
+    """A lander that comes to rest on its pad has a return of 100 to 140, and 200 is solved."""
+    pytest.importorskip("Box2D")
+    kwargs = {"continuous": True}
+    changes: dict[str, Any] = {"steps": 300_000, "hidden": (64, 64), "eval_every": 20_000}
+    train(method, "LunarLander-v3", tmp_path / "r", env_kwargs=kwargs, **changes)
+    best = Policy.load(tmp_path / "r" / "best.safetensors")
+    figures = evaluate(best, "LunarLander-v3", 50, 1_000, True, kwargs).summary()
+    assert figures["return"] >= 200

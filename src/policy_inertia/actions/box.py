@@ -233,13 +233,13 @@ def _few(bounds: tuple[float, ...]) -> str:
 class Point(NamedTuple):
     """A policy that takes one certain action in each row."""
 
-    actions: np.ndarray
+    actions: Array
 
     def mode(self) -> np.ndarray:
-        return self.actions
+        return np.asarray(self.actions)
 
     def sample(self, rng: np.random.Generator) -> np.ndarray:
-        return self.actions
+        return np.asarray(self.actions)
 
     def probability(self, actions: np.ndarray) -> np.ndarray:
-        return (self.actions == actions).all(-1).astype(np.float32)
+        return np.asarray(self.actions == actions).all(-1).astype(np.float32)

@@ -27,7 +27,7 @@ class ActionSpace(Protocol):
 
     @property
     def finite(self) -> bool:
-        """Whether the actions are a finite list. Only such actions can be learned today."""
+        """Whether the actions are a finite list."""
 
     @property
     def dtype(self) -> np.dtype:
@@ -96,7 +96,7 @@ class Distribution(Protocol):
         """One action for each row."""
 
     def probability(self, actions: np.ndarray) -> np.ndarray:
-        """The probability (or density) of one action in each row: `(n,)`."""
+        """The probability of exactly one action in each row: `(n,)`; 0 under a density."""
 
 
 def select(mask: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:

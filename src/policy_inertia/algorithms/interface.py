@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from jax import numpy as jnp
@@ -16,7 +16,7 @@ from jax import numpy as jnp
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.actions.masks import forbids
-from policy_inertia.actions.space import ActionSpace, select
+from policy_inertia.actions.space import ActionSpace, Distribution, select
 from policy_inertia.envs.spec import Spec
 from policy_inertia.types import Array, Number, Transition, Tree
 
@@ -39,6 +39,8 @@ class Traits:
     """The limit on switching that it plans with can be set after training."""
     skips: bool = False
     """It learns from every part of a stretch over which an action was held."""
+    actions: Literal["discrete", "box"] = "discrete"
+    """The kind of actions that it learns."""
 
     @property
     def adjustable(self) -> bool:
@@ -78,17 +80,23 @@ class AlgorithmConfig:
         return [self]
 
 
+OverActions: TypeAlias = "Categorical | Any"
+"""A distribution over actions: a `Categorical` for Discrete ones; for Box any
+`actions.space.Distribution`, such as those of `actions.gaussian`."""
+
+
 class Acting(NamedTuple):
     """A policy's outputs for a batch of (observation, previous action)."""
 
-    policy: Categorical
+    policy: OverActions
     """The distribution that acts: the mixed policy of a nested algorithm."""
-    core: Categorical
+    core: OverActions
     """The core's distribution; the same as `policy` where nothing is nested."""
     mu: Array
-    """(B,) the inertia; 0 where nothing is nested or there is no previous action."""
+    """(B,) the inertia, or (B, d) for each number of an action; 0 where nothing is nested or there
+    is no previous action."""
     scores: Array
-    """(B, A) what hysteresis compares: log-probabilities or Q-values."""
+    """(B, A) what hysteresis compares: log-probabilities or Q-values; empty for Box actions."""
 
 
 def plain(policy: Categorical, scores: Array) -> Acting:
@@ -96,12 +104,17 @@ def plain(policy: Categorical, scores: Array) -> Acting:
     return Acting(policy, policy, np.zeros(policy.log_pi.shape[:-1], np.float32), scores)
 
 
+def plain_box(policy: Distribution, n: int) -> Acting:
+    """The outputs of a policy over Box actions without a controller, for `n` observations."""
+    return Acting(policy, policy, np.zeros(n, np.float32), np.zeros((n, 0), np.float32))
+
+
 class CoreOutputs(NamedTuple):
     """The core's distributions for a minibatch, reused by the outer half of a nested update."""
 
-    now: Categorical
+    now: OverActions
     """At the observations."""
-    next: Categorical
+    next: OverActions
     """At the next observations."""
 
 
@@ -143,7 +156,7 @@ class EpisodePolicy(Protocol):
 
     def __call__(
         self, params: Tree, obs: np.ndarray, prev_action: np.ndarray, drawn: np.ndarray
-    ) -> Categorical: ...
+    ) -> OverActions: ...
 
 
 def no_draw(step: int, rng: np.random.Generator) -> float:
@@ -174,6 +187,11 @@ def no_lesson(state: Tree, drawn: np.ndarray) -> Tree:
 def no_epsilon(updates: int) -> float:
     """Stochastic policies explore by sampling."""
     return 0.0
+
+
+def random_before_learning(updates: int) -> float:
+    """All actions are random before the first update, as is usual with Box actions."""
+    return float(updates == 0)
 
 
 @dataclass(frozen=True)
@@ -234,7 +252,7 @@ def sampling(apply: Apply, actions: ActionSpace) -> Behaviour:
 
     def policy(
         params: Tree, obs: np.ndarray, prev_action: np.ndarray, drawn: np.ndarray
-    ) -> Categorical:
+    ) -> OverActions:
         return apply(params, obs, prev_action, np).policy
 
     return Behaviour(policy, actions)

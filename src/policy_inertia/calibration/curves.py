@@ -107,8 +107,8 @@ def _discrete_dials(policy: Policy) -> dict[str, Policy]:
     return {policy.method: policy, **dials} if policy.traits.adjustable else dials
 
 
-def _filters(policy: ContinuousCore) -> dict[str, ContinuousCore]:
-    if policy.rule is not None:
+def _filters(policy: Policy | ContinuousCore) -> dict[str, ContinuousCore]:
+    if isinstance(policy, ContinuousCore) and policy.rule is not None:
         return {policy.rule.name: policy}
     return {rule.name: policy.with_filter(rule) for rule in FILTERS}
 

@@ -103,14 +103,15 @@ class Export(Command):
 
     def _filtered(self, policy: Any) -> Any:
         """Put the filter of the flags around a policy with continuous actions."""
+        from policy_inertia.interop.description import exported
         from policy_inertia.policies.action_filters.rule_table import from_text
-        from policy_inertia.policies.continuous import ContinuousCore
 
-        if not isinstance(policy, ContinuousCore):
+        if policy.spaces.actions.finite:
             raise InputError(
                 f"--filter and --dimensions are for continuous actions, and those of {policy} are "
                 "Discrete: use --hysteresis or --limit"
             )
+        policy = exported(policy)
         if self.dimensions:
             policy = policy.with_dimensions(self.dimensions)
         return policy if self.filter is None else policy.with_filter(from_text(self.filter))

@@ -10,6 +10,9 @@ from rich.table import Table
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.view import out, say
 
+TITLES = {"discrete": "Discrete actions", "box": "Continuous actions (Box)"}
+"""The headings, by the kind of actions."""
+
 
 @dataclass(frozen=True)
 class Methods(Command):
@@ -22,13 +25,17 @@ class Methods(Command):
     example: ClassVar[str] = "policy-inertia methods"
 
     def run(self) -> None:
-        from policy_inertia.methods import METHODS
+        from policy_inertia.methods import TABLES
 
-        table = Table(
-            "method", "what it is", "holds an action for", "penalty of a switch", box=None
-        )
-        for name, row in METHODS.items():
-            hold = "1 step" if row.repeats == (1,) else f"{', '.join(map(str, row.repeats))} steps"
-            table.add_row(name, row.about, hold, f"{row.penalty:g}" if row.penalty else "")
-        out.print(table)
+        for kind, methods in TABLES.items():
+            say(f"{TITLES[kind]}\n")
+            table = Table(
+                "method", "what it is", "holds an action for", "penalty of a switch", box=None
+            )
+            for name, row in methods.items():
+                steps = ", ".join(map(str, row.repeats))
+                hold = "1 step" if row.repeats == (1,) else f"{steps} steps"
+                table.add_row(name, row.about, hold, f"{row.penalty:g}" if row.penalty else "")
+            out.print(table)
+            say("")
         say("\nSettings of a method: policy-inertia train METHOD --help")

@@ -58,18 +58,21 @@ class Train(Command):
         asks_for_help = bool({"-h", "--help"} & set(args))
         if asks_for_help and not words:
             return super().parse(args)
-        from policy_inertia.methods import METHODS, find_method
+        from policy_inertia.methods import TABLES, find_method
         from policy_inertia.presets import PRESETS
-        from policy_inertia.run_settings import RunConfig, settings
+        from policy_inertia.run_settings import RunConfig, action_kind, settings
 
         if len(words) < 2 and not asks_for_help:
+            known = dict.fromkeys(name for table in TABLES.values() for name in table)
             raise InputError(
                 "train needs a method and an env, in this order and before the flags: "
-                f"policy-inertia train nsac CartPole-v1 (methods: {', '.join(METHODS)})"
+                f"policy-inertia train nsac CartPole-v1 (methods: {', '.join(known)})"
             )
         name, task = (*words, "ENV")[:2]
         chosen = _value("--preset", args) or "default"
-        defaults = settings(name, task, chosen)
+        kwargs = assignments("--env-kwargs", tuple(_values("--env-kwargs", args)))
+        kind = action_kind(name, task, kwargs)
+        defaults = settings(name, task, chosen, actions=kind)
 
         @dataclass(frozen=True)
         class TrainMethod(cls):  # type: ignore[valid-type, misc]
@@ -79,7 +82,7 @@ class Train(Command):
 
         others = ", ".join(preset for preset in PRESETS if preset != chosen)
         page = METHOD_PAGE.format(
-            method=name, about=find_method(name).about, preset=chosen, others=others
+            method=name, about=find_method(name, kind).about, preset=chosen, others=others
         )
         return read_flags(TrainMethod, args[len(words) :], cls, f"train {name} {task}", page)
 
@@ -118,6 +121,14 @@ class Train(Command):
             env_kwargs=assignments("--env-kwargs", self.env_kwargs),
             eval_env_kwargs=merge(self.config.eval_env_kwargs, changes),
         )
+
+
+def _values(flag: str, args: Sequence[str]) -> list[str]:
+    """The words between a flag and the next one."""
+    if flag not in args:
+        return []
+    after = args[list(args).index(flag) + 1 :]
+    return list(itertools.takewhile(lambda word: not word.startswith("--"), after))
 
 
 def _value(flag: str, args: Sequence[str]) -> str | None:

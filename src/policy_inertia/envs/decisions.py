@@ -16,8 +16,9 @@ class Decisions:
     """Turns the primitive steps of N envs into transitions between decisions.
 
     A decision held for k steps is one transition with reward sum_i gamma^i r_i and discount
-    gamma^k; a decision that the episode's end cuts short has fewer steps. The penalty is subtracted
-    from the reward of each primitive step whose action differs from the previous one.
+    gamma^k; a decision that the episode's end cuts short has fewer steps. The penalty, times the
+    distance from the previous action, is subtracted from the reward of each primitive step. The
+    distance is 1 for a switch of a Discrete action, and a share of the range for Box.
     """
 
     def __init__(
@@ -58,12 +59,12 @@ class Decisions:
         return select(idle, action, self.prev_action)
 
     def charged(self, action: np.ndarray, reward: np.ndarray) -> np.ndarray:
-        """The rewards of a primitive step without the penalty of its switches."""
+        """The rewards of a primitive step without the penalty of its switches or its movement."""
         if not self.penalty:
             return reward
-        same = self.actions.equal(action, self.prev_action)
-        switched = ~self.actions.is_null(self.prev_action) & ~same
-        return np.asarray(reward - self.penalty * switched)
+        known = ~self.actions.is_null(self.prev_action)
+        moved = self.actions.distance(action, self.prev_action).astype(float)
+        return np.asarray(reward - self.penalty * (moved * known))
 
     def end(
         self,

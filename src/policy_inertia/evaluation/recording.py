@@ -39,9 +39,10 @@ class RecordedStep:
         previous: The previous action, as the library counts it; the null action at the start.
         action: The action that was taken.
         reward: The reward of this step.
-        mu: The controller's inertia; 0 without a controller.
-        core: The core's probabilities of the actions; None for a policy of another library.
-        mixed: The policy's probabilities of the actions; None for a policy of another library.
+        mu: The controller's inertia, the mean over the numbers of an action; 0 without one.
+        core: The core's probabilities of the actions; None for a policy of another library and for
+            continuous actions.
+        mixed: The policy's probabilities of the actions; None in the same cases.
         first: Whether the step starts the episode.
         switched: Whether the action differs from the previous one.
         moved: The distance between the two; for continuous actions as a share of the range.
@@ -218,8 +219,11 @@ def _outputs(
 ) -> dict[str, Any]:
     """The policy's inertia and probabilities at one step; `state` is its memory before the step."""
     previous, tokens = state[PREVIOUS_ACTION][0], policy.tokens(state)
+    mu = float(np.mean(policy.inertia(obs, previous, tokens, **masks)))
+    if not policy.spaces.actions.finite:
+        return {"mu": mu}
     return {
-        "mu": float(policy.inertia(obs, previous, tokens, **masks)),
+        "mu": mu,
         "core": policy.core_probabilities(obs, **masks),
         "mixed": policy.probabilities(obs, previous, tokens, **masks),
     }

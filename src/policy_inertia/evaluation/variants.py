@@ -34,8 +34,8 @@ def variants(
 ) -> list[Variant]:
     """Return `policy` as it is, then its variants.
 
-    A policy with Discrete actions is sampled and greedy; a nested one is followed by its core
-    alone. So is one with continuous actions and filters.
+    A stochastic policy is sampled and greedy; a nested one, or one with continuous actions and
+    filters, is followed by its core alone.
 
     Args:
         policy: The policy to vary.
@@ -71,17 +71,21 @@ def _discrete_rows(
 
 
 def _box_rows(
-    policy: ContinuousCore, thresholds: Sequence[float], prices: Sequence[float]
+    policy: Policy | ContinuousCore, thresholds: Sequence[float], prices: Sequence[float]
 ) -> list[Variant]:
     for threshold in thresholds:
         policy.with_hysteresis(threshold)  # raises, and says what is for continuous actions
-    if prices:
+    if prices and not policy.traits.dial:
         raise InputError(
-            f"{policy.name} has continuous actions, and a price is for a dial, which has Discrete "
-            "ones: give a budget or a limit instead"
+            f"{policy.method} has continuous actions and no dial, which prices are for: give a "
+            "budget or a limit instead"
         )
-    rows = [Variant("greedy", policy, True)]
-    return [*rows, Variant("core alone", policy.core(), True)] if policy.filters else rows
+    rows = [] if policy.deterministic else [Variant("sampled", policy, False)]
+    rows.append(Variant("greedy", policy, True))
+    core: Any = policy.core()
+    if core is not policy and (policy.filters or policy.nested):
+        rows.append(Variant("core alone", core, True))
+    return rows + [Variant(f"price {price:g}", policy.at(price), True) for price in prices]  # type: ignore[union-attr]
 
 
 FIRST_ROWS: dict[str, Any] = {Discrete.kind: _discrete_rows, Box.kind: _box_rows}

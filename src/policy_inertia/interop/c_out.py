@@ -18,7 +18,7 @@ from policy_inertia.interop.c_box import box_step
 from policy_inertia.interop.c_code import CodeBuilder, comment_text, fill
 from policy_inertia.interop.c_discrete import discrete_step
 from policy_inertia.interop.c_layers import refuse_layers
-from policy_inertia.interop.description import PolicyDescription, describe
+from policy_inertia.interop.description import PolicyDescription, describe, exported
 from policy_inertia.machine import versions
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core
@@ -108,7 +108,7 @@ def export_c(policy: Policy | Core | ContinuousCore, path: str | os.PathLike[str
     path = Path(path)
     if path.suffix != ".c":
         raise InputError(f"{path} ends in '{path.suffix}': a C file ends in .c")
-    text, n_weights = c_source(describe(policy))
+    text, n_weights = c_source(describe(exported(policy)))
     make_folder(path.parent)
     write_file(path, text.encode("ascii"))
     return ExportedC(path, n_weights)

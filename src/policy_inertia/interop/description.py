@@ -12,24 +12,14 @@ from policy_inertia.actions.bucket import Limit
 from policy_inertia.algorithms.interface import Nested
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
-from policy_inertia.networks.layers import (
-    BYTES,
-    ChannelsFirst,
-    Flatten,
-    Layers,
-    OneHot,
-    Rescale,
-    convolutions,
-    perceptron,
-    run,
-)
+from policy_inertia.networks.layers import Layers, run
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import GREEDY, Core, default_temperature
+from policy_inertia.policies.mean_action import mean_core, network_layers
 from policy_inertia.policies.memory import Filter, Memory
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import OutputKind
 from policy_inertia.policies.spaces_with_core import SpacesWithCore
-from policy_inertia.types import Tree
 
 
 @dataclass(frozen=True)
@@ -138,9 +128,15 @@ def core_network(policy: Policy) -> tuple[OutputKind, Layers]:
         )
     if isinstance(policy.algorithm, Nested):
         params = policy.algorithm.core_params(params)
+    features, head = network_layers(policy.spaces, params)
     kind: OutputKind = "q" if policy.config.core_config.traits.scores == "values" else "logits"
-    features, head = _network_layers(policy.spaces, params)
     return kind, features + head
+
+
+def exported(policy: Any) -> Any:
+    """What is written for a policy: itself, or the mean action of one with Box actions."""
+    plain = isinstance(policy, Policy) and not policy.nested
+    return mean_core(policy) if plain and not policy.spaces.actions.finite else policy
 
 
 def _describe_core(core: Core | ContinuousCore) -> PolicyDescription:
@@ -175,19 +171,6 @@ def _describe_controller(policy: Policy, dial: bool) -> ControllerDescription:
     parts = config.parts(policy.params.controller)
     if parts is None:
         raise InputError(f"the controller of {policy} cannot be exported: export its core instead")
-    networks = tuple(_network_layers(policy.spaces, network) for network in parts.networks)
+    networks = tuple(network_layers(policy.spaces, network) for network in parts.networks)
     unit = policy.spaces.unit if isinstance(policy.spaces, SpacesWithCore) else 0.0
     return ControllerDescription(parts.rule, networks, parts.numbers, policy.limit, unit, dial)
-
-
-def _network_layers(spaces: Spaces, params: Tree) -> tuple[Layers, Layers]:
-    """One of our networks as layers: up to where a controller adds its inputs, and the rest."""
-    image = spaces.spec.image
-    if spaces.n_states is not None:
-        return (OneHot(spaces.n_states, spaces.first_state),), perceptron(params)
-    if image is None:
-        scale = () if spaces.scaling is None else (Rescale(*spaces.scaling.arrays),)
-        return (Flatten(), *scale), perceptron(params)
-    first: Layers = (ChannelsFirst(),) if spaces.channels_last else ()
-    first += () if spaces.planes else (BYTES,)  # planes are 0 and 1 already
-    return first + convolutions(params["torso"], image), perceptron(params["head"])

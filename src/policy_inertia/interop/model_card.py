@@ -23,6 +23,7 @@ from policy_inertia.files import make_folder, write_file
 from policy_inertia.interop.onnx_out import export
 from policy_inertia.metrics.measures import MEASURES, RETURN, select_measures
 from policy_inertia.policies.action_filters import rule_table
+from policy_inertia.policies.action_filters.movement_limit import MovementLimit
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.policy import Policy
 from policy_inertia.storage import finite, write_json
@@ -128,7 +129,7 @@ def _results(figures: dict[str, Any], episodes: int, seed: int) -> dict[str, Any
 
 def _readme(policy: Policy | ContinuousCore, task: str, figures: dict[str, Any], onnx: bool) -> str:
     actions: Any = policy.spaces.actions
-    kind = KINDS[actions.kind]
+    kind = KINDS[type(policy), actions.kind]
     rows = [
         f"| {m.title[:1].upper()}{m.title[1:]} | {m.show(figures[m.name])} |"
         for m in select_measures([figures])
@@ -196,12 +197,27 @@ def _description(policy: Policy) -> str:
         sentences.append(
             f"It repeats its last action unless another one is better by {policy.hysteresis:g}."
         )
-    if policy.limit is not None:
+    if policy.limit is not None and policy.spaces.actions.finite:
         sentences.append(
             f"In every n steps of an episode it makes at most {policy.limit.burst:g} + "
             f"{policy.limit.rate:g} n switches, always."
         )
     return " ".join(sentences)
+
+
+def _box_description(policy: Policy) -> str:
+    """How a policy with Box actions that we trained becomes smooth, in sentences."""
+    return " ".join(text for text in (_description(policy), *_bound(policy.limit)) if text)
+
+
+def _bound(limit: MovementLimit | None) -> list[str]:
+    """What a limit on movement keeps, as a sentence; nothing without one."""
+    if limit is None:
+        return []
+    return [
+        f"In every n steps of an episode its actions move by at most {limit.burst:g} + "
+        f"{limit.rate:g} n of their range, always."
+    ]
 
 
 def _filters(policy: ContinuousCore) -> str:
@@ -211,12 +227,7 @@ def _filters(policy: ContinuousCore) -> str:
         values = rule_table.settings_of(policy.rule)
         settings = ", ".join(f"{name} {value:g}" for name, value in values.items())
         sentences.append(f"Its actions go through the filter `{policy.rule.name}` ({settings}).")
-    if policy.limit is not None:
-        sentences.append(
-            f"In every n steps of an episode they move by at most {policy.limit.burst:g} + "
-            f"{policy.limit.rate:g} n of their range, always."
-        )
-    return " ".join(sentences)
+    return " ".join(sentences + _bound(policy.limit))
 
 
 @dataclass(frozen=True)
@@ -232,11 +243,18 @@ class Kind:
     use_onnx: Callable[[Any], str]
 
 
-KINDS: dict[str, Kind] = {
-    Discrete.kind: Kind(
+KINDS: dict[tuple[type, str], Kind] = {
+    (Policy, Discrete.kind): Kind(
         "discrete", "trained with `{}` of policy-inertia", "Policy", _description, _use_onnx
     ),
-    Box.kind: Kind(
+    (Policy, Box.kind): Kind(
+        "continuous",
+        "trained with `{}` of policy-inertia",
+        "Policy",
+        _box_description,
+        lambda policy: USE_ONNX_BOX,
+    ),
+    (ContinuousCore, Box.kind): Kind(
         "continuous",
         "around the policy `{}`",
         "ContinuousCore",
@@ -244,4 +262,4 @@ KINDS: dict[str, Kind] = {
         lambda policy: USE_ONNX_BOX,
     ),
 }
-"""By the kind of actions."""
+"""By the class of the policy and the kind of its actions."""

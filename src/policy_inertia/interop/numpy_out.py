@@ -19,7 +19,7 @@ import numpy as np
 from policy_inertia.errors import InputError
 from policy_inertia.files import make_folder, write_file
 from policy_inertia.interop import numpy_runtime
-from policy_inertia.interop.description import PolicyDescription, describe
+from policy_inertia.interop.description import PolicyDescription, describe, exported
 from policy_inertia.interop.onnx_forms import form_of
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.interop.onnx_observations import observation_type
@@ -221,6 +221,7 @@ def export_numpy(
     path = Path(path)
     if path.suffix != ".npz":
         raise InputError(f"{path} ends in '{path.suffix}': a file of NumPy arrays ends in .npz")
+    policy = exported(policy)
     dial = isinstance(policy, Policy) and policy.traits.dial
     arrays, about = numpy_steps(describe(policy, dial))
     buffer = io.BytesIO()

@@ -13,7 +13,6 @@ import numpy as np
 
 from policy_inertia.errors import InputError
 from policy_inertia.interop.onnx_file import OnnxFile
-from policy_inertia.interop.sb3_actor import into_bounds
 from policy_inertia.networks.layers import (
     Activation,
     Flatten,
@@ -21,6 +20,7 @@ from policy_inertia.networks.layers import (
     Layers,
     Linear,
     Rescale,
+    into_bounds,
     output_shape,
 )
 from policy_inertia.policies.continuous import ContinuousCore

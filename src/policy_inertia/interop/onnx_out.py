@@ -16,7 +16,7 @@ import numpy as np
 
 from policy_inertia.errors import InputError
 from policy_inertia.files import make_folder, write_file
-from policy_inertia.interop.description import PolicyDescription, describe
+from policy_inertia.interop.description import PolicyDescription, describe, exported
 from policy_inertia.interop.onnx_form import MASKS, Form, Tensor
 from policy_inertia.interop.onnx_forms import form_of
 from policy_inertia.interop.onnx_graph import IR_VERSION, OPSET, GraphBuilder
@@ -102,6 +102,7 @@ def export(
     path = Path(path)
     if path.suffix != ".onnx":
         raise InputError(f"{path} ends in '{path.suffix}': an ONNX file ends in .onnx")
+    policy = exported(policy)
     description = describe(policy, dial)
     data, nodes = serialise(description)
     checked = CHECKED if np.prod(policy.spaces.obs_shape) < 5_000 else CHECKED // 20

@@ -10,6 +10,7 @@ from policy_inertia.errors import InputError
 from policy_inertia.interop.description import core_network
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core, CoreOptions, Loader
+from policy_inertia.policies.mean_action import mean_core
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import SpacesWithCore
@@ -45,6 +46,8 @@ def load_policy(source: Any, env: Any, options: CoreOptions) -> Core | Continuou
             )
     if isinstance(policy.spaces, SpacesWithCore):
         return policy.spaces.core
+    if not policy.spaces.actions.finite:
+        return mean_core(policy.core()).core()
     kind, layers = core_network(policy)
     name = options.name or f"{policy.core().method} on {policy.task or 'a task'}"
     return Core.from_layers(name, policy.spaces.unscaled, kind, layers, options.temperature)

@@ -30,6 +30,7 @@ from policy_inertia.networks.layers import (
     Layers,
     Linear,
     Rescale,
+    into_bounds,
     run,
 )
 
@@ -167,13 +168,6 @@ def _linear_layers(weights: Weights, family: ActorFamily) -> list[Linear]:
     if not linear:
         raise UnknownNetworkError(f"it has no weights named {family.body}")
     return linear
-
-
-def into_bounds(actions: Box, squashed: bool) -> list[Layer]:
-    """SB3's last steps: tanh and scaling to the bounds, or clipping to the bounds."""
-    middle, half = (x.astype(np.float32) for x in (actions.middle, actions.half_range))
-    to_env = Rescale(-middle / half, 1 / half)
-    return [Activation("Tanh") if squashed else Rescale(middle, half, 1.0), to_env]
 
 
 def _refuse_other_spaces(last: Linear, network: Layers, spaces: Spaces, name: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from policy_inertia.actions.box import Box
 from policy_inertia.errors import InputError
 from policy_inertia.networks.convolution import convolutions_for
 from policy_inertia.networks.memory_layers import MemoryLayer
@@ -281,6 +282,13 @@ def convolutions(params: list[LayerParams], image: tuple[int, int, int]) -> Laye
             w = w.reshape(kernel, kernel, -1, filters).transpose(3, 2, 0, 1)
         layers += [Conv(w, np.asarray(layer["b"]).reshape(-1), stride), Activation("ReLU")]
     return (*layers, ChannelsLast(), Flatten())
+
+
+def into_bounds(actions: Box, squashed: bool) -> list[Layer]:
+    """The last steps of an actor: tanh and scaling to the bounds, or clipping to the bounds."""
+    middle, half = (x.astype(np.float32) for x in (actions.middle, actions.half_range))
+    to_env = Rescale(-middle / half, 1 / half)
+    return [Activation("Tanh") if squashed else Rescale(middle, half, 1.0), to_env]
 
 
 BYTES = Rescale(np.zeros((), np.float32), np.full((), 255, np.float32))

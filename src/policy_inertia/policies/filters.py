@@ -1,10 +1,17 @@
-"""The filters of a policy, from what it is to hold: actions, a threshold, a limit."""
+"""The filters of a policy, from what it is to hold: actions, a threshold, a limit.
+
+Each kind of actions has a row: Discrete ones switch, Box ones move.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
+from policy_inertia.policies.action_filters.action_filter import ActionFilter, read_dimensions
+from policy_inertia.policies.action_filters.movement_limit import MovementLimit
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import Filter, Hold
 from policy_inertia.policies.spaces_with_core import SpacesWithCore
@@ -16,7 +23,7 @@ def filters_of(
     spaces: Spaces,
     repeats: tuple[int, ...],
     hysteresis: float | None,
-    limit: Limit | None,
+    limit: Limit | MovementLimit | None,
     frozen: bool,
 ) -> tuple[Filter, ...]:
     """Return the filters of a policy, in the order in which they act; the limit is the last.
@@ -26,12 +33,16 @@ def filters_of(
         spaces: The env's spaces.
         repeats: For how many steps the method may hold an action.
         hysteresis: The threshold of hysteresis; None without it.
-        limit: The limit on switching; None without one.
+        limit: The limit on switching, or on the movement of Box actions; None without one.
         frozen: Whether the policy is a core alone, so that its scores are the core's.
 
     Raises:
-        InputError: The method holds its actions by itself, or the core gives no scores.
+        InputError: The method holds its actions by itself, the core gives no scores, or the
+            filter is for another kind of actions.
     """
+    if not spaces.actions.finite:
+        return _box_filters(method, spaces.actions, hysteresis, limit)
+    _refuse_limit(limit, Limit, "Discrete", "with_limit(rate, burst), which counts switches")
     for name, value in {"hysteresis": hysteresis, "a limit": limit}.items():
         if value is not None and repeats != (1,):
             raise InputError(
@@ -44,5 +55,32 @@ def filters_of(
     if hysteresis is not None:
         filters += (Hysteresis(hysteresis),)
     if limit is not None:
-        filters += (TokenBucket(limit, spaces.actions, spaces.masked),)
+        counted: Any = limit
+        filters += (TokenBucket(counted, spaces.actions, spaces.masked),)
     return filters
+
+
+def limit_of(
+    actions: Any, rate: float, burst: float, carry_over: bool = False
+) -> Limit | MovementLimit:
+    """The limit that bounds actions of this kind: on switching, or on movement."""
+    return Limit(rate, burst, carry_over) if actions.finite else MovementLimit(rate, burst)
+
+
+def _box_filters(
+    method: str, actions: Any, hysteresis: float | None, limit: Any
+) -> tuple[Filter, ...]:
+    """The filters of a policy with Box actions."""
+    if hysteresis is not None:
+        raise InputError(
+            f"the actions of {method} are continuous, and hysteresis compares the scores of "
+            "Discrete ones: smooth it with a filter, as in load_core(policy).with_filter(...)"
+        )
+    _refuse_limit(limit, MovementLimit, "continuous", "MovementLimit(rate, burst)")
+    dimensions = read_dimensions("absolute", actions)
+    return () if limit is None else (ActionFilter(limit, actions, dimensions, "limit"),)
+
+
+def _refuse_limit(limit: Any, kind: type[Any], actions: str, remedy: str) -> None:
+    if limit is not None and not isinstance(limit, kind):
+        raise InputError(f"the limit is {limit} and the actions are {actions}: give {remedy}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -32,16 +34,42 @@ def one_or_batch(
     )
 
 
-def check_previous(prev_action: ArrayLike, n: int, n_actions: int) -> np.ndarray:
-    """Return previous actions, counted from 0, for `n` observations.
+def previous_rows(actions: Any, values: ArrayLike, n: int) -> np.ndarray:
+    """Return the previous actions of `n` observations.
+
+    Args:
+        actions: The action space.
+        values: One action for all or one for each, as the library has them: Discrete ones count
+            from 0, Box ones are rows of numbers from -1 to 1. -1 alone stands for none.
+        n: The number of observations.
 
     Raises:
-        InputError: There is no such action.
+        InputError: An action is not in the space.
     """
-    prev = np.broadcast_to(np.asarray(prev_action), n)
-    if prev.min(initial=0) < -1 or prev.max(initial=0) >= n_actions:
+    rows = np.asarray(values)
+    if rows.ndim == 0 and rows == -1:
+        return actions.null(n)
+    if actions.finite:
+        return _numbers(np.broadcast_to(rows, n), actions.width)
+    (d,) = actions.shape
+    if rows.shape[-1:] != (d,) or rows.shape not in ((d,), (n, d)):
         raise InputError(
-            f"prev_action holds {prev.min()} to {prev.max()}: expected 0 to {n_actions - 1}, or "
-            "-1 at the start of an episode"
+            f"prev_action has shape {rows.shape}: expected {(n, d)} or {(d,)}, numbers from -1 to "
+            "1, or -1 alone at the start of an episode"
         )
-    return prev
+    rows = np.broadcast_to(rows, (n, d)).astype(float)
+    if not (actions.contains(rows) | actions.is_null(rows)).all():
+        raise InputError(
+            "prev_action holds numbers outside -1 to 1: scale the env's actions with "
+            "policy.spaces.actions.from_env"
+        )
+    return rows
+
+
+def _numbers(rows: np.ndarray, n_actions: int) -> np.ndarray:
+    if rows.min(initial=0) < -1 or rows.max(initial=0) >= n_actions:
+        raise InputError(
+            f"prev_action holds {rows.min()} to {rows.max()}: expected 0 to {n_actions - 1}, "
+            "or -1 at the start of an episode"
+        )
+    return rows

@@ -15,9 +15,13 @@ from policy_inertia.algorithms.interface import Acting, AlgorithmConfig, Dial, L
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.calibration_table import Calibration, Row
+from policy_inertia.policies.action_filters.movement_limit import MovementLimit
+from policy_inertia.policies.action_filters.rule import Rule
 from policy_inertia.policies.adjustable import adjustable_of
-from policy_inertia.policies.filters import filters_of
-from policy_inertia.policies.inputs import check_previous, one_or_batch
+from policy_inertia.policies.continuous import ContinuousCore
+from policy_inertia.policies.filters import filters_of, limit_of
+from policy_inertia.policies.inputs import one_or_batch, previous_rows
+from policy_inertia.policies.mean_action import mean_core
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State, memory_of
 from policy_inertia.policies.modes import in_mode
 from policy_inertia.policies.policy_file import (
@@ -30,7 +34,7 @@ from policy_inertia.policies.policy_file import (
 )
 from policy_inertia.policies.token_bucket import TOKENS
 from policy_inertia.policies.trained import find_trained
-from policy_inertia.types import Array, Number, Tree
+from policy_inertia.types import Number, Tree
 
 
 class Policy:
@@ -51,16 +55,15 @@ class Policy:
         task: str = "",
         env_kwargs: dict[str, Any] | None = None,
         calibration: Calibration | None = None,
-        limit: Limit | None = None,
+        limit: Limit | MovementLimit | None = None,
     ) -> None:
         self.method, self.config, self.spaces, self.params = method, config, spaces, params
         self.repeats, self.task, self.env_kwargs = repeats, task, env_kwargs or {}
-        self.hysteresis: float | None = hysteresis
-        self.limit: Limit | None = limit
-        self.calibration = calibration
+        self.hysteresis, self.calibration = hysteresis, calibration
+        self.limit: Any = limit
         self.traits = config.traits
         self.adjustable = adjustable_of(self.traits)
-        self.algorithm = config.build(choice_spec(spaces, repeats))
+        self.algorithm = config.build(choice_spec(spaces, repeats, self.traits))
         self.filters = filters_of(method, spaces, repeats, hysteresis, limit, self.traits.frozen)
         self.memory = memory_of(spaces.actions, self.filters)
         self._rng = np.random.default_rng()
@@ -102,8 +105,8 @@ class Policy:
         return (action[0] if single else action), fields
 
     def tokens(self, state: State) -> np.ndarray | None:
-        """The tokens in a state, in millionths; None without a limit."""
-        return None if self.limit is None else state[TOKENS]
+        """The tokens of a limit on switching in a state, in millionths; None without one."""
+        return None if self.limit is None else state.get(TOKENS)
 
     def acting(
         self, obs: np.ndarray, prev_action: np.ndarray, tokens: np.ndarray | None = None
@@ -158,18 +161,19 @@ class Policy:
         is for methods that plan with a limit (see `acting`).
         """
         acting, single = self._query(observation, prev_action, tokens, action_masks)
-        pi = self._marginal(acting.policy.log_pi)
+        pi = self._marginal(acting.policy)
         return pi[0] if single else pi
 
     def core_probabilities(self, observation: ArrayLike, action_masks: Any = None) -> np.ndarray:
         """pi_core(.|s): what the core alone would do; the same policy where nothing is nested."""
-        acting, single = self._query(observation, -1, action_masks=action_masks)
-        pi = self._marginal(acting.core.log_pi)
+        acting, single = self._query(observation, -1, masks=action_masks)
+        pi = self._marginal(acting.core)
         return pi[0] if single else pi
 
-    def _marginal(self, log_pi: Array) -> np.ndarray:
-        """Sum the probabilities of an action over the numbers of steps to hold it."""
-        return np.exp(log_pi).reshape(len(log_pi), -1, len(self.repeats)).sum(2)
+    def _marginal(self, policy: Any) -> np.ndarray:
+        """Sum probabilities over the numbers of steps to hold an action; raise for Box actions."""
+        shape = (-1, self.spaces.discrete.n, len(self.repeats))
+        return np.exp(policy.log_pi).reshape(shape).sum(2)
 
     def inertia(
         self,
@@ -219,8 +223,7 @@ class Policy:
 
     @property
     def setting_name(self) -> str:
-        """What `calibrate` sweeps and `with_budget` sets: "price" (of a dial), "rate" (of a method
-        that plans with limits), or "threshold" (of hysteresis)."""
+        """What `calibrate` sweeps: "price" (dial), "rate" (limits) or "threshold" (hysteresis)."""
         return self.adjustable.name
 
     @property
@@ -231,7 +234,7 @@ class Policy:
     @property
     def settings(self) -> dict[str, Any]:
         """Price, threshold and limit as JSON."""
-        limit = self.limit and self.limit.to_dict()
+        limit = self.limit and dataclasses.asdict(self.limit)
         return {"price": self.price, "hysteresis": self.hysteresis, "limit": limit}
 
     @property
@@ -267,7 +270,8 @@ class Policy:
         """The same policy, which makes at most `burst + rate * n` switches in n steps, always.
 
         A method that learned to plan with limits (`limit-dqn`, `limit-sac`) plans with this one.
-        Around any other policy the limit is a filter: without a token, the last action is repeated.
+        Else it is a filter: without a token, the last action is repeated. Box actions move by at
+        most so much of their range instead; see `MovementLimit`.
 
         Safe in mid-episode: keep passing the same state. Tokens are then kept, up to the new burst;
         a state that has none starts with a full bucket.
@@ -282,10 +286,14 @@ class Policy:
         Raises:
             InputError: An argument is out of range, or the method holds its actions by itself.
         """
-        return self.within(Limit(rate, burst, carry_over))
+        return self.within(limit_of(self.spaces.actions, rate, burst, carry_over))
 
-    def within(self, limit: Limit | None) -> Policy:
-        """The same policy within a limit on switching, or without one; see `with_limit`."""
+    def with_filter(self, rule: Rule | None) -> ContinuousCore:
+        """The mean action of a policy with Box actions and no controller, behind a filter."""
+        return mean_core(self).with_filter(rule)
+
+    def within(self, limit: Limit | MovementLimit | None) -> Policy:
+        """The same policy within a limit, or without one; see `with_limit`."""
         return self.replace(limit=limit)
 
     def at(self, price: Number) -> Policy:
@@ -317,7 +325,7 @@ class Policy:
         if self._dial is None:
             return [self]
         whole = whole_config(self.method, self.config)  # of a gate that is a mode of a dial
-        dial: Any = whole.build(choice_spec(self.spaces, self.repeats))
+        dial: Any = whole.build(choice_spec(self.spaces, self.repeats, whole.traits))
         return [self.replace(config=c, params=params) for c, params in dial.modes(self.params)]
 
     @property
@@ -333,7 +341,7 @@ class Policy:
         """The same policy, smooth enough for a budget by its calibration.
 
         Takes the loosest setting from which the upper 95% bound of the measured mean stays within
-        it; `with_limit` is always kept. Safe in mid-episode: keep passing the same state.
+        it; `with_limit` is always kept. Safe in mid-episode.
 
         Args:
             max_oscillation: The budget, in switches per step.
@@ -379,14 +387,10 @@ class Policy:
         return self.spaces.encode(obs, masks), single
 
     def _query(
-        self,
-        observation: ArrayLike,
-        prev_action: ArrayLike,
-        tokens: np.ndarray | None = None,
-        action_masks: Any = None,
+        self, observation: ArrayLike, prev_action: ArrayLike, tokens: Any = None, masks: Any = None
     ) -> tuple[Acting, bool]:
-        obs, single = self._batch(observation, action_masks)
-        prev = check_previous(prev_action, len(obs), self.spaces.actions.width)
+        obs, single = self._batch(observation, masks)
+        prev = previous_rows(self.spaces.actions, prev_action, len(obs))
         return self.acting(obs, prev, tokens), single
 
     def __repr__(self) -> str:

@@ -11,13 +11,14 @@ import jax
 from jax import numpy as jnp
 
 from policy_inertia.actions.bucket import Limit
-from policy_inertia.algorithms.interface import Algorithm, AlgorithmConfig
+from policy_inertia.algorithms.interface import Algorithm, AlgorithmConfig, Traits
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
-from policy_inertia.methods import find_method
+from policy_inertia.methods import DISCRETE, TABLES, find_method
 from policy_inertia.metrics.calibration_table import Calibration
 from policy_inertia.origin import from_file, trusted
+from policy_inertia.policies.action_filters.movement_limit import MovementLimit
 from policy_inertia.policies.spaces_with_core import (
     SpacesWithCore,
     StoredCore,
@@ -29,6 +30,8 @@ from policy_inertia.schema import in_file, read_as, read_into
 from policy_inertia.storage import flatten, read_arrays, refuse_not_finite, unflatten, write_arrays
 from policy_inertia.types import Tree
 
+ACTIONS = {"discrete": ("Discrete", "sac or td3"), "box": ("Box", "dqn or sac")}
+"""The kinds of actions that are learned: their name, and methods for the other kind."""
 CORE = " (core)"
 """Follows a method's name where the policy is the method's core alone."""
 
@@ -46,7 +49,7 @@ class PolicyParts:
     task: str = ""
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
-    limit: Limit | None = None
+    limit: Limit | MovementLimit | None = None
 
 
 @dataclass(frozen=True)
@@ -64,20 +67,26 @@ class PolicyDescription:
     env_kwargs: dict[str, Any]
     calibration: Calibration | None
     core: StoredCore | None = None
-    limit: Limit | None = None
+    limit: Limit | MovementLimit | None = None
 
 
-def choice_spec(spaces: Spaces, repeats: tuple[int, ...]) -> Spec:
+def choice_spec(spaces: Spaces, repeats: tuple[int, ...], traits: Traits) -> Spec:
     """The sizes of a task for a policy that also picks for how long to hold its actions.
 
+    Args:
+        spaces: The task's spaces.
+        repeats: For how many steps an action may be held.
+        traits: What the algorithm is for.
+
     Raises:
-        InputError: The actions are no finite list.
+        InputError: The algorithm is for another kind of actions.
     """
     spec: Any = spaces.spec
-    if not spec.actions.finite:
+    if spec.actions.finite != (traits.actions == DISCRETE):
+        wanted, others = ACTIONS[traits.actions]
         raise InputError(
-            f"the actions are a {spec.actions}: training needs Discrete actions; policies with "
-            "continuous ones can be measured, filtered and limited (docs/continuous.md)"
+            f"the actions are a {spec.actions} and the method learns {wanted} ones: train "
+            f"{others} on this env"
         )
     if repeats == (1,):
         return spec
@@ -97,7 +106,7 @@ def write_policy(path: Path, parts: PolicyParts) -> None:
         "task": parts.task,
         "env_kwargs": parts.env_kwargs,
         "calibration": parts.calibration and parts.calibration.to_dict(),
-        "limit": parts.limit and parts.limit.to_dict(),
+        "limit": parts.limit and dataclasses.asdict(parts.limit),
     }
     arrays = flatten(parts.params, "policy")
     if isinstance(parts.spaces, SpacesWithCore):
@@ -136,7 +145,7 @@ def read_policy(path: Path, core: Any = None, trust: bool = False) -> PolicyPart
         refuse_bad_repeats(about.repeats)
         if about.core is not None:
             spaces = restore_core(spaces, arrays, about, core)
-        algorithm = config.build(choice_spec(spaces, about.repeats))
+        algorithm = config.build(choice_spec(spaces, about.repeats, config.traits))
     return PolicyParts(
         about.method,
         config,
@@ -170,7 +179,7 @@ def shapes_of(algorithm: Algorithm) -> Tree:
 
 def whole_config(method: str, config: AlgorithmConfig) -> AlgorithmConfig:
     """The settings as a config of the method's own class, of which `config` may be a mode."""
-    own = type(find_method(method).config)
+    own = type(find_method(method, config.traits.actions).config)
     names = [f.name for f in dataclasses.fields(own)]
     return own(**{name: getattr(config, name) for name in names})
 
@@ -178,8 +187,9 @@ def whole_config(method: str, config: AlgorithmConfig) -> AlgorithmConfig:
 def _template(about: PolicyDescription) -> AlgorithmConfig:
     """A config of the class that the file's settings belong to, found through its method's row."""
     name = about.method.removesuffix(CORE)
-    config = find_method(name).config
-    configs = config.variants() if name == about.method else [config.core_config]
+    rows = [find_method(name, kind).config for kind in TABLES]
+    alone = name != about.method
+    configs = [c for row in rows for c in ([row.core_config] if alone else row.variants())]
     for known in configs:
         if type(known).__name__ == about.config_class:
             return known

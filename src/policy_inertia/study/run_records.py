@@ -158,7 +158,8 @@ def _different(record: Record, run: Run) -> list[str]:
 
     A setting that the record lacks came later: it then had the paper's value.
     """
-    before = settings(run.config.method, run.config.env, preset="paper")
+    config = run.config
+    before = settings(config.method, config.env, preset="paper", actions=config.actions)
     first, new = (json.loads(json.dumps(x.to_dict())) for x in (before, run.config))
     old = merge(first, record.config)
     return [n for n in {**new, **old} if n not in FREE and old.get(n) != new.get(n)]

@@ -23,7 +23,7 @@ from policy_inertia.errors import InputError, Stopped
 from policy_inertia.evaluation.evaluate import evaluate, sampled_and_greedy
 from policy_inertia.metrics.measures import select_measures
 from policy_inertia.policies.policy import Policy
-from policy_inertia.run_settings import RunConfig, settings
+from policy_inertia.run_settings import RunConfig, action_kind, settings
 from policy_inertia.schema import read_as
 from policy_inertia.seeds import Stream, stream_seed
 from policy_inertia.storage import FORMAT, finite, write_json
@@ -67,7 +67,9 @@ def train(
             `temperature`, ..., `core={...}`).
     """
     env, kwargs = copyable(env, changes.get("env_kwargs"))
-    config = settings(method, name_of(env), **changes | ({"env_kwargs": kwargs} if kwargs else {}))
+    changes |= {"env_kwargs": kwargs} if kwargs else {}
+    changes = {"actions": action_kind(method, env, kwargs), **changes}
+    config = settings(method, name_of(env), **changes)
     folder = out or default_folder(config.env, config.method, config.seed)
     return run(config, folder, env, resume, progress, log=log)
 

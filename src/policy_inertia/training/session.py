@@ -72,7 +72,7 @@ class Session:
             spaces,
         )
         self.spaces: Spaces = self.envs.spaces
-        self.spec = choice_spec(self.spaces, config.repeats)
+        self.spec = choice_spec(self.spaces, config.repeats, config.config.traits)
         self.algorithm = config.config.for_steps(config.steps).build(self.spec)
         if self.spec.image is not None:
             keep_memory()

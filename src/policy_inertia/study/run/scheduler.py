@@ -194,7 +194,7 @@ def _refuse_bad_envs(runs: Sequence[Run]) -> None:
                 known.append((r.config.env, kwargs))
                 vector, spaces = make_vector(r.config.env, 1, kwargs)
                 vector.close()
-                choice_spec(spaces, r.config.repeats)
+                choice_spec(spaces, r.config.repeats, r.config.config.traits)
 
 
 def carry_out(

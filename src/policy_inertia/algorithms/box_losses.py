@@ -1,0 +1,77 @@
+"""The equations of learners with Box actions, one function each; batched over leading axes.
+
+Actions are rows of d numbers from -1 to 1. Nothing here knows of networks, optimisers or states.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from jax import lax
+from jax import numpy as jnp
+
+from policy_inertia.types import Array, Number
+
+LOG_STD = (-20.0, 2.0)
+"""Bounds of the logarithm of a standard deviation, as in the code of the SAC paper."""
+
+
+def log_gaussian(noise: Array, log_std: Array) -> Array:
+    """log N(m + s noise; m, s) for each number: (..., d) -> (..., d)."""
+    return -0.5 * noise**2 - log_std - 0.5 * math.log(2 * math.pi)
+
+
+def log_slope(u: Array, xp: Any = jnp) -> Array:
+    """log d tanh(u) / du = log(1 - tanh(u)^2), exact for every u."""
+    return 2 * (math.log(2) - u - xp.logaddexp(0.0, -2 * u))
+
+
+def squashed_sample(mean: Array, log_std: Array, noise: Array) -> tuple[Array, Array]:
+    """a = tanh(m + s noise) and the log-density of each of its numbers (Haarnoja et al., 2018, C).
+
+    Args:
+        mean: (..., d) m.
+        log_std: (..., d) log s.
+        noise: (..., d) from a standard Gaussian.
+
+    Returns:
+        a, (..., d), and log pi(a_i), (..., d); log pi(a) is their sum.
+    """
+    u = mean + jnp.exp(log_std) * noise
+    return jnp.tanh(u), log_gaussian(noise, log_std) - log_slope(u)
+
+
+def bounded_log_std(x: Array, xp: Any = jnp) -> Array:
+    """A network's output, held within `LOG_STD`."""
+    return xp.clip(x, *LOG_STD)
+
+
+def residual(q: Array, target: Array) -> Array:
+    """L(theta) = E[1/2 (Q(s, a) - target)^2]; twins on a leading axis are summed."""
+    return (0.5 * (q - target) ** 2).mean(-1).sum()
+
+
+def soft_value(q: Array, log_pi: Array, alpha: Number) -> Array:
+    """V = Q(s, a) - alpha log pi(a|s), with one a from pi: Equation 3 of Haarnoja et al. (2018)."""
+    return q - alpha * log_pi
+
+
+def soft_actor_loss(q: Array, log_pi: Array, alpha: Number) -> Array:
+    """L(phi) = E[alpha log pi(a|s) - Q(s, a)], gradients through a and log pi: Equation 7 there."""
+    return (lax.stop_gradient(jnp.asarray(alpha)) * log_pi - q).mean()
+
+
+def temperature_loss(log_alpha: Array, log_pi: Array, target_entropy: float) -> Array:
+    """E[-alpha (log pi + target)], gradients through alpha alone: Equation 18 there."""
+    return -jnp.exp(log_alpha) * lax.stop_gradient(log_pi + target_entropy).mean()
+
+
+def deterministic_actor_loss(q: Array) -> Array:
+    """L(phi) = -E[Q_1(s, pi(s))], gradients through the action: Equation 1 of Fujimoto (2018)."""
+    return -q[0].mean()
+
+
+def smoothed_action(action: Array, noise: Array, deviation: float, clip: float) -> Array:
+    """clip(a + clip(deviation noise, -c, c), -1, 1): the target policy of TD3 (Fujimoto, 2018)."""
+    return jnp.clip(action + jnp.clip(deviation * noise, -clip, clip), -1, 1)

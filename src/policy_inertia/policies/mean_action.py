@@ -1,0 +1,74 @@
+"""The networks of our own policies as layers, and the mean action of one with Box actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from policy_inertia.envs.spaces import Spaces
+from policy_inertia.errors import InputError
+from policy_inertia.networks.layers import (
+    BYTES,
+    ChannelsFirst,
+    Flatten,
+    Layers,
+    Linear,
+    OneHot,
+    Rescale,
+    convolutions,
+    into_bounds,
+    perceptron,
+)
+from policy_inertia.policies.continuous import ContinuousCore
+from policy_inertia.policies.probing import gym_space
+from policy_inertia.types import Tree
+
+Policy = Any  # policies/policy.py, which imports this file
+
+
+def network_layers(spaces: Spaces, params: Tree) -> tuple[Layers, Layers]:
+    """One of our networks as layers: up to where a controller adds its inputs, and the rest."""
+    image = spaces.spec.image
+    if spaces.n_states is not None:
+        return (OneHot(spaces.n_states, spaces.first_state),), perceptron(params)
+    if image is None:
+        scale = () if spaces.scaling is None else (Rescale(*spaces.scaling.arrays),)
+        return (Flatten(), *scale), perceptron(params)
+    first: Layers = (ChannelsFirst(),) if spaces.channels_last else ()
+    first += () if spaces.planes else (BYTES,)  # planes are 0 and 1 already
+    return first + convolutions(params["torso"], image), perceptron(params["head"])
+
+
+def mean_core(policy: Policy) -> ContinuousCore:
+    """A policy that we trained on Box actions as a core: its mean action and its limit.
+
+    Raises:
+        InputError: The actions are Discrete, or a controller is part of the policy.
+    """
+    if policy.spaces.actions.finite:
+        raise InputError(
+            f"{policy.method} has Discrete actions, and a filter is for continuous ones: use "
+            "with_hysteresis or with_limit"
+        )
+    if policy.nested:
+        raise InputError(
+            f"{policy.method} has a controller, which smooths its actions: put a filter around "
+            "policy.core() instead"
+        )
+    actions: Any = policy.spaces.actions
+    features, head = network_layers(policy.spaces, policy.params)
+    layers = (*features, *_mean_action(head, actions))
+    spaces = policy.spaces.unscaled
+    name = f"{policy.method} on {policy.task or 'a task'}"
+    core = ContinuousCore.from_layers(name, spaces, layers, gym_space(spaces))
+    return core.on(policy.task, policy.env_kwargs).within(policy.limit)
+
+
+def _mean_action(head: Layers, actions: Any) -> Layers:
+    """The layers of an actor up to its mean action, in the env's units."""
+    *hidden, last = head
+    assert isinstance(last, Linear), "a perceptron ends in a linear layer"
+    (d,) = actions.shape  # the outputs behind them are of a standard deviation
+    mean = Linear(np.ascontiguousarray(last.w[:, :d]), last.b[:d])
+    return (*hidden, mean, *into_bounds(actions, squashed=True))

@@ -1,0 +1,119 @@
+"""One update of SAC and TD3 on Box actions against an independent NumPy computation."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+from policy_inertia.actions.box import Box
+from policy_inertia.algorithms.box_sac import BoxSACConfig
+from policy_inertia.algorithms.td3 import TD3Config
+from policy_inertia.envs.spec import Spec
+from policy_inertia.types import Transition
+
+SPEC = Spec(3, Box((-1.0, -1.0), (1.0, 1.0), (2,)))
+N = 5
+DUE = np.ones(1, bool)
+
+
+def batch() -> Transition:
+    rng = np.random.default_rng(0)
+    obs, next_obs = rng.normal(size=(2, N, 3)).astype(np.float32)
+    action, before = rng.uniform(-1, 1, (2, N, 2)).astype(np.float32)
+    reward, discount = rng.normal(size=(2, N)).astype(np.float32)
+    return Transition(obs, before, action, reward, np.abs(discount), next_obs)
+
+
+def network(layers: Any, x: np.ndarray, twin: int | None = None) -> np.ndarray:
+    """A perceptron with ReLU, in float64."""
+    pick = (lambda a: a) if twin is None else (lambda a: a[twin])
+    for i, layer in enumerate(layers):
+        x = x @ pick(np.asarray(layer["w"], float)) + pick(np.asarray(layer["b"], float))
+        x = np.maximum(x, 0) if i + 1 < len(layers) else x
+    return x
+
+
+def twins(critics: Any, obs: Any, action: Any) -> np.ndarray:
+    x = np.concatenate([obs, action], 1).astype(float)
+    return np.stack([network(critics, x, twin)[:, 0] for twin in (0, 1)])
+
+
+def gaussian(actor: Any, obs: Any, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    x = network(actor, np.asarray(obs, float))
+    mean, std = x[:, :2], np.exp(np.clip(x[:, 2:], -20, 2))
+    u = mean + std * noise
+    log_pi = stats.norm.logpdf(u, mean, std) - np.log(1 - np.tanh(u) ** 2)
+    return np.tanh(u), log_pi.sum(1)
+
+
+def drawn(key: Any, n: int) -> np.ndarray:
+    return np.asarray(jax.random.normal(jax.random.split(key)[1], (n, N, 2)), float)
+
+
+@pytest.mark.parametrize("auto", [True, False])
+def test_update_of_sac_is_that_of_numpy(auto: bool) -> None:
+    config = BoxSACConfig(hidden=(7,), temperature=0.3, auto_temperature=auto, target_entropy=-0.5)
+    algorithm = config.build(SPEC)
+    state, rows = algorithm.init(np.random.default_rng(1)), batch()
+    after, losses, _ = algorithm.update(state, rows, DUE)
+    noise = drawn(state.key, 2)
+    action, log_pi = gaussian(state.actor, rows.next_obs, noise[0])
+    q_next = twins(state.critics.target, rows.next_obs, action).min(0)
+    target = rows.reward + rows.discount * (q_next - 0.3 * log_pi)
+    error = twins(state.critics.online, rows.obs, rows.action) - target
+    assert losses["critic_loss"] == pytest.approx((0.5 * error**2).mean(1).sum(), rel=1e-4)
+    action, log_pi = gaussian(state.actor, rows.obs, noise[1])
+    q = twins(after.critics.online, rows.obs, action).min(0)
+    assert losses["actor_loss"] == pytest.approx((0.3 * log_pi - q).mean(), rel=1e-4)
+    if auto:
+        loss = -0.3 * (log_pi - 0.5 * 2).mean()
+        assert losses["ent_coef_loss"] == pytest.approx(loss, rel=1e-4)
+        assert (after.log_alpha > state.log_alpha) == (loss < 0)
+    else:
+        assert after.log_alpha == state.log_alpha
+    for old, new, averaged in zip(
+        *map(jax.tree.leaves, (state.critics.target, after.critics.online, after.critics.target)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(averaged, 0.995 * old + 0.005 * new, rtol=1e-5, atol=1e-7)
+    assert (after.key != state.key).any()
+
+
+def test_updates_of_td3_are_those_of_numpy_and_its_actor_waits() -> None:
+    algorithm = TD3Config(hidden=(7,)).build(SPEC)
+    state, rows = algorithm.init(np.random.default_rng(1)), batch()
+    first, losses, _ = algorithm.update(state, rows, DUE)
+    (noise,) = np.clip(0.2 * drawn(state.key, 1), -0.5, 0.5)
+    action = np.tanh(network(state.actor_target, np.asarray(rows.next_obs, float)))
+    q_next = twins(state.critics.target, rows.next_obs, np.clip(action + noise, -1, 1)).min(0)
+    error = twins(state.critics.online, rows.obs, rows.action) - (
+        rows.reward + rows.discount * q_next
+    )
+    assert losses["critic_loss"] == pytest.approx((0.5 * error**2).mean(1).sum(), rel=1e-4)
+    assert np.isnan(losses["actor_loss"])
+    assert same(first.actor, state.actor)
+    assert same(first.critics.target, state.critics.target)
+    second, losses, _ = algorithm.update(first, rows, DUE)
+    action = np.tanh(network(first.actor, np.asarray(rows.obs, float)))
+    q = twins(second.critics.online, rows.obs, action)[0]
+    assert losses["actor_loss"] == pytest.approx(-q.mean(), rel=1e-4)
+    assert not same(second.actor, first.actor)
+    assert not same(second.critics.target, first.critics.target)
+
+
+def same(one: Any, other: Any) -> bool:
+    pairs = zip(*map(jax.tree.leaves, (one, other)), strict=True)
+    return all((np.asarray(a) == np.asarray(b)).all() for a, b in pairs)
+
+
+@pytest.mark.parametrize("config", [BoxSACConfig(hidden=(7,)), TD3Config(hidden=(7,))])
+def test_policy_is_the_same_with_numpy_and_with_jax(config: Any) -> None:
+    algorithm, rows = config.build(SPEC), batch()
+    params = algorithm.acting(algorithm.init(np.random.default_rng(1)))
+    host = algorithm.apply(jax.tree.map(np.asarray, params), rows.obs, rows.prev_action, np)
+    device = algorithm.apply(params, rows.obs, rows.prev_action)
+    np.testing.assert_allclose(host.policy.mode(), device.policy.mode(), atol=1e-6)
+    assert (host.mu == 0).all()
+    assert (host.policy.probability(rows.action) == 0).all()

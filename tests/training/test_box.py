@@ -1,0 +1,236 @@
+"""Training with continuous actions, from the command to the files of other programs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import policy_inertia as pi
+from policy_inertia.errors import InputError
+from policy_inertia.evaluation.recording import record
+from policy_inertia.policies.continuous import ContinuousCore
+from policy_inertia.run_settings import RunConfig, settings
+from policy_inertia.training.session import Session
+from tests.support.arm import compare_box
+from tests.support.c_policies import CBoxPolicy
+from tests.support.point_mass import HoldStill, TwoJoints
+
+SMALL: dict[str, Any] = {
+    "steps": 400,
+    "envs": 4,
+    "learning_starts": 100,
+    "batch_size": 16,
+    "hidden": (8, 8),
+    "eval_every": 200,
+    "eval_episodes": 2,
+    "final_episodes": 2,
+}
+METHODS = ("sac", "td3")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+    """A short run of each method on the point mass."""
+    gym.register("HoldStill-v0", "tests.support.point_mass:HoldStill")
+    folder = tmp_path_factory.mktemp("runs")
+    for method in METHODS:
+        pi.train(method, "HoldStill-v0", folder / method, **SMALL)
+    yield {method: folder / method for method in METHODS}
+    del gym.registry["HoldStill-v0"]
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def policy(request: pytest.FixtureRequest, runs: dict[str, Path]) -> pi.Policy:
+    return pi.Policy.load(runs[request.param])
+
+
+def new_session(method: str) -> Session:
+    changes = {k: v for k, v in SMALL.items() if k not in ("eval_episodes", "final_episodes")}
+    return Session(settings(method, "two joints", actions="box", seed=3, **changes), TwoJoints)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_run_with_box_actions_is_restored_bit_for_bit(method: str, tmp_path: Path) -> None:
+    session = new_session(method)
+    while session.step < 200:
+        session.advance()
+    arrays, state = session.state()
+    records: Any = session.replay.state()
+    arrays, records = {k: np.array(v) for k, v in arrays.items()}, records.copy()
+    resumed = new_session(method)
+    assert resumed.restore(arrays, records, state, tmp_path)
+    for _ in range(25):
+        session.advance()
+        resumed.advance()
+    rows: Any = [s.replay.state() for s in (session, resumed)]
+    assert rows[0].tobytes() == rows[1].tobytes()
+    after, again = (s.state()[0] for s in (session, resumed))
+    assert after.keys() == again.keys()
+    for name, array in after.items():
+        np.testing.assert_array_equal(array, again[name], name)
+
+
+def test_replay_holds_rows_of_floats_and_nan_at_the_start() -> None:
+    session = new_session("sac")
+    while session.step < 240:
+        session.advance()
+    records: Any = session.replay.state()
+    assert records["action"].shape == (240, 2)
+    assert (abs(records["action"]) <= 1).all()
+    first = np.isnan(records["prev_action"]).all(1)
+    assert first.sum() == 8  # two episodes of 40 steps began in each of 4 envs
+    follows = records["prev_action"][4:][~first[4:]] == records["action"][:-4][~first[4:]]
+    assert follows.all()
+
+
+def test_first_actions_are_uniform_until_learning_starts() -> None:
+    session = new_session("sac")
+    while session.step < 100:
+        session.advance()
+    assert session.epsilon == 1
+    records: Any = session.replay.state()
+    actions = records["action"]
+    assert abs(np.abs(actions).mean() - 0.5) < 0.08
+    while session.step < 120:
+        session.advance()
+    assert session.epsilon == 0
+
+
+def test_penalty_is_paid_for_the_share_of_the_range_that_is_moved() -> None:
+    config = settings("sac", "joints", actions="box", penalty=2.0, **SMALL)
+    session = Session(config, TwoJoints)
+    while session.step < 40:
+        session.advance()
+    rows: Any = session.replay.state()
+    moved = abs(rows["action"] - rows["prev_action"]).mean(1) / 2
+    paid = -((rows["action"][:, 0] - rows["obs"][:, 0]) ** 2) - 2.0 * np.nan_to_num(moved)
+    np.testing.assert_allclose(rows["reward"], paid, atol=1e-5)
+
+
+def test_policy_is_saved_and_acts_the_same(policy: pi.Policy, tmp_path: Path) -> None:
+    policy.save(tmp_path / "p.safetensors")
+    copy = pi.Policy.load(tmp_path / "p.safetensors")
+    obs = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    ours, theirs = (p.predict(obs, deterministic=True)[0] for p in (policy, copy))
+    np.testing.assert_array_equal(ours, theirs)
+    assert ours.shape == (5, 1)
+    assert (abs(ours) <= 2).all()
+    assert abs(ours).max() > 0
+
+
+def test_sac_samples_and_td3_does_not(runs: dict[str, Path]) -> None:
+    obs = np.zeros((1, 3), np.float32)
+    for method, spread in (("sac", True), ("td3", False)):
+        policy = pi.Policy.load(runs[method])
+        policy.seed(0)
+        actions = [policy.predict(obs)[0].item() for _ in range(5)]
+        assert (np.std(actions) > 0) == spread
+        assert policy.deterministic != spread
+
+
+def test_evaluation_and_recording_give_movement(policy: pi.Policy) -> None:
+    summary = pi.evaluate(policy, "HoldStill-v0", 3, deterministic=True).summary()
+    assert summary["action_fluctuation"] > 0
+    assert summary["mu_mean"] is None
+    (recording,) = record(policy, "HoldStill-v0", frames=False, deterministic=True)
+    assert len(recording.steps) == 40
+    assert recording.steps[0].mixed is None
+
+
+def test_filter_and_limit_are_put_around_a_trained_policy(policy: pi.Policy) -> None:
+    obs = np.random.default_rng(1).normal(size=(6, 3)).astype(np.float32)
+    core = pi.load_core(policy, "HoldStill-v0")
+    assert isinstance(core, ContinuousCore)
+    own = policy.predict(obs, deterministic=True)[0]
+    np.testing.assert_allclose(core.predict(obs)[0], own, atol=1e-5)
+    calm = policy.with_filter(pi.Exponential(0.2))
+    loose, smooth = (
+        pi.evaluate(p, "HoldStill-v0", 5, deterministic=True).summary()["action_fluctuation"]
+        for p in (policy, calm)
+    )
+    assert smooth < loose
+    held = policy.with_limit(0.01, burst=0.05)
+    moved = pi.evaluate(held, "HoldStill-v0", 5, deterministic=True).summary()
+    assert moved["action_fluctuation"] <= 0.05 / 39 + 0.01 + 1e-6
+
+
+def test_limit_is_saved_with_a_trained_policy(policy: pi.Policy, tmp_path: Path) -> None:
+    policy.with_limit(0.1, burst=0.2).save(tmp_path / "p.safetensors")
+    assert pi.Policy.load(tmp_path / "p.safetensors").limit == pi.MovementLimit(0.1, 0.2)
+
+
+def test_stable_baselines_evaluates_the_policy(policy: pi.Policy) -> None:
+    evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
+    monitor = pytest.importorskip("stable_baselines3.common.monitor")
+    model: Any = policy
+    mean, _ = evaluation.evaluate_policy(model, monitor.Monitor(HoldStill()), n_eval_episodes=3)
+    assert -40 * 9 <= mean <= 0
+
+
+def test_exported_files_act_as_the_policy(policy: pi.Policy, tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    limited = policy.with_limit(0.05, burst=0.3)
+    exported = pi.export(limited, tmp_path / "p.onnx")
+    assert exported.difference < 1e-5
+    session = onnxruntime.InferenceSession(tmp_path / "p.onnx")
+    assert {i.name for i in session.get_inputs()} >= {"observation", "previous_action"}
+    pi.export_numpy(limited, tmp_path / "p.npz")
+
+
+def test_c_file_acts_as_the_policy(policy: pi.Policy, tmp_path: Path) -> None:
+    core = pi.load_core(policy, "HoldStill-v0")
+    pi.export_c(policy, tmp_path / "p.c")
+    c = CBoxPolicy(tmp_path / "p.c", (1,))
+    compare_box(core, HoldStill(), 2, c.act, c.reset, c.memory)
+
+
+def test_model_card_loads_the_policy(policy: pi.Policy, tmp_path: Path) -> None:
+    files = pi.model_card(policy, tmp_path / "card", episodes=2)
+    text = files[0].read_text()
+    assert "pi.Policy.load" in text
+    assert f"trained with `{policy.method}`" in text
+    assert pi.Policy.load(tmp_path / "card").method == policy.method
+
+
+def test_discrete_questions_are_refused_in_one_sentence(policy: pi.Policy) -> None:
+    obs = np.zeros(3, np.float32)
+    with pytest.raises(InputError, match="needs Discrete actions"):
+        policy.probabilities(obs)
+    with pytest.raises(InputError, match="hysteresis compares the scores"):
+        policy.with_hysteresis(0.1)
+    with pytest.raises(InputError, match="has no dial"):
+        policy.at(0.1)
+    with pytest.raises(InputError, match="give MovementLimit"):
+        policy.within(pi.Limit(0.1))
+    assert policy.inertia(obs) == 0
+
+
+def test_action_space_decides_what_sac_is() -> None:
+    assert settings("sac", "Pendulum-v1").actions == "box"
+    assert settings("sac", "CartPole-v1").actions == "discrete"
+    assert settings("td3", "Pendulum-v1").actions == "box"
+    again = RunConfig.from_dict(settings("sac", "Pendulum-v1", hidden=(7,)).to_dict())
+    assert again == settings("sac", "Pendulum-v1", hidden=(7,), preset="paper")
+    assert "actions" not in settings("sac", "CartPole-v1").to_dict()
+
+
+@pytest.mark.parametrize(
+    ("method", "env", "said"),
+    [
+        ("dqn", "Pendulum-v1", "learns Discrete ones: train sac or td3"),
+        ("td3", "CartPole-v1", "learns Box ones: train dqn or sac"),
+    ],
+)
+def test_other_kind_of_actions_is_refused(method: str, env: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        pi.train(method, env, tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+
+
+def test_run_whose_actions_are_not_the_methods_is_refused() -> None:
+    values = settings("sac", "Pendulum-v1").to_dict() | {"actions": "discrete"}
+    with pytest.raises(InputError):
+        RunConfig.from_dict(values)
