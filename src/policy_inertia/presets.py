@@ -23,10 +23,13 @@ DEFAULT: Preset = {
         "target_period": 250,
         "exploration": 0.12,
         "epsilon_final": 0.05,
+        "longest_hold": 50,
+        "averaged": 0.05,
         "double": True,
         "huber": 5.0,
         "scaled": True,
     },
+    "TempoRLConfig": {"longest_hold": 1},  # it draws holds of its own
     "SACConfig": {
         "hidden": (128, 128),
         "learning_rate": 6e-4,

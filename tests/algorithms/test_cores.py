@@ -68,3 +68,40 @@ def test_defaults_are_the_papers_highway_column() -> None:
     assert (dqn.epsilon_decay, dqn.epsilon_final, dqn.train_interval) == (5e-6, 0.1, 2)
     assert (sac.learning_rate, sac.hidden, sac.temperature) == (3e-4, (64, 64), 0.1)
     assert (sac.target_rate, sac.train_interval) == (0.002, 2)
+
+
+def test_the_policy_of_dqn_can_be_a_moving_average_of_its_networks() -> None:
+    algorithm = DQNConfig(average_rate=0.25).build(SPEC)
+    plain = DQNConfig().build(SPEC)
+    assert plain.policy is None
+    assert algorithm.policy is not None
+    state, other = (a.init(np.random.default_rng(0)) for a in (algorithm, plain))
+    average = np.array(state.critic[0]["w"], float)
+    for i in range(3):
+        state, _, _ = jax.jit(algorithm.update)(state, minibatch(seed=i), DUE)
+        other, _, _ = jax.jit(plain.update)(other, minibatch(seed=i), DUE)
+        average += 0.25 * (np.array(state.critic[0]["w"], float) - average)
+    np.testing.assert_allclose(algorithm.policy(state)[0]["w"], average, rtol=1e-5, atol=1e-7)
+    # training acts by the network itself, which learns as it does without an average
+    for params in (algorithm.acting(state), state.critic):
+        jax.tree.map(np.testing.assert_array_equal, params, other.critic)
+
+
+def test_an_average_follows_the_unit_of_values() -> None:
+    algorithm = DQNConfig(average_rate=1e-9, scaled=True).build(SPEC)
+    assert algorithm.policy is not None
+    first = state = algorithm.init(np.random.default_rng(0))
+    for i in range(50):
+        state, _, _ = jax.jit(algorithm.update)(state, minibatch(seed=i), DUE)
+    # an average that hardly moves keeps the first network's values, in whatever unit they are
+    before, after = (algorithm.policy(s)[-1]["w"] for s in (first, state))
+    unit = np.sqrt((minibatch(seed=0).reward ** 2).mean())
+    np.testing.assert_allclose(after, np.array(before) * unit, rtol=1e-4)
+
+
+def test_shares_of_a_run_become_numbers_of_updates() -> None:
+    config = DQNConfig(averaged=0.05, exploration=0.1, epsilon_final=0.1).for_steps(10_000)
+    assert config.average_rate == pytest.approx(1 / 250)  # of 5,000 updates
+    assert config.epsilon_decay == pytest.approx(0.9 / 500)
+    assert (config.averaged, config.exploration) == (None, None)
+    assert DQNConfig().for_steps(10_000) == DQNConfig()

@@ -105,7 +105,9 @@ def test_action_and_skip_are_explored_by_two_draws_of_epsilon() -> None:
     n = 20_000
     obs = np.repeat(minibatch(1).obs, n, 0)
     rng = np.random.default_rng(0)
-    choice = algorithm.behaviour.act(params, obs, np.full(n, -1), np.zeros(n), 1, rng)
+    choice = algorithm.behaviour.act(
+        params, obs, np.full(n, -1), np.zeros(n), 1, rng, np.zeros(n, int)
+    )
     scores = np.asarray(algorithm.apply(params, obs[:1], np.array([-1]), np).scores).reshape(4, 3)
     greedy = int(algorithm.apply(params, obs[:1], np.array([-1]), np).policy.mode()[0])
     action, skip = choice // 3, choice % 3

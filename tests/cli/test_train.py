@@ -131,7 +131,7 @@ def settings_read(config: AlgorithmConfig) -> set[str]:
     rng = np.random.default_rng(0)
     drawn = np.array([algorithm.behaviour.draw(step, rng) for step in range(BATCH)])
     params = jax.tree.map(np.asarray, algorithm.acting(state))
-    algorithm.behaviour.act(params, obs, actions, drawn, 1, rng)
+    algorithm.behaviour.act(params, obs, actions, drawn, 1, rng, np.zeros(len(obs), int))
     return reads
 
 

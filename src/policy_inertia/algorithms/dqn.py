@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import optax
 from jax import numpy as jnp
 
 from policy_inertia.actions.discrete import Categorical
@@ -38,9 +39,16 @@ class DQNConfig(interface.AlgorithmConfig):
     exploration: float | None = None
     """The share of the run's steps over which epsilon falls. It counts unless another epsilon_decay
     than the paper's is given. None: epsilon falls by epsilon_decay."""
-    random_repeats: float = 0.0
-    """The chance that a random action is the previous action again. Exploration that holds its
-    actions goes further: a car in a valley does not get out of it by shaking."""
+    longest_hold: int = 1
+    """Random actions are held for 1 to so many steps, long holds being rare; epsilon stays the
+    share of random steps. Such exploration goes further: a car in a valley does not get out of it
+    by shaking."""
+    averaged: float | None = None
+    """The policy is a moving average of the network's weights over this share of the run's steps:
+    single networks of DQN differ much from one moment to the next. Training acts by the network
+    itself. None: the policy is the last network."""
+    average_rate: float = 1.0
+    """The share of the network that moves into that average at each update; `averaged` sets it."""
     double: bool = False
     """Let the network itself choose the next action whose value its target gives (double DQN):
     values are then less often too high."""
@@ -53,10 +61,11 @@ class DQNConfig(interface.AlgorithmConfig):
 
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "epsilon_decay")
-        refuse_outside(self, 1, None, "hidden", "train_interval", "target_period")
-        refuse_outside(self, 0, 1, "epsilon_final", "random_repeats")
-        if self.exploration is not None:
-            refuse_outside(self, 0, 1, "exploration")
+        refuse_outside(self, 1, None, "hidden", "train_interval", "target_period", "longest_hold")
+        refuse_outside(self, 0, 1, "epsilon_final", "average_rate")
+        for name in ("exploration", "averaged"):
+            if getattr(self, name) is not None:
+                refuse_outside(self, 0, 1, name)
         refuse_huber(self.huber)
 
     @property
@@ -64,10 +73,14 @@ class DQNConfig(interface.AlgorithmConfig):
         return interface.Traits(scores="values", deterministic=True)
 
     def for_steps(self, steps: int) -> DQNConfig:
+        config, updates = self, steps / self.train_interval
+        if self.averaged is not None:
+            rate = 1 / max(self.averaged * updates, 1)
+            config = replace(config, average_rate=rate, averaged=None)
         if self.exploration is None or self.epsilon_decay != type(self).epsilon_decay:
-            return self
-        updates = max(self.exploration * steps / self.train_interval, 1)
-        return replace(self, epsilon_decay=(1 - self.epsilon_final) / updates, exploration=None)
+            return config
+        decay = (1 - self.epsilon_final) / max(self.exploration * updates, 1)
+        return replace(config, epsilon_decay=decay, exploration=None)
 
     def build(self, spec: Spec) -> interface.Algorithm:
         return dqn(self, spec)
@@ -78,7 +91,8 @@ class DQNState(NamedTuple):
     target: Tree
     optimiser: Tree
     updates: Array
-    size: Array | None  # the unit of both networks' values; None: 1
+    size: Array | None  # the unit of the networks' values; None: 1
+    average: Tree | None  # of the critics so far; None: the policy is the critic
 
 
 def next_value(config: DQNConfig, network: Network, state: DQNState, next_obs: Array) -> Array:
@@ -99,7 +113,8 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
         # the target is a copy: donated states must not hold one buffer twice
         target = jax.tree.map(jnp.copy, critic)
         size = jnp.float32(0) if config.scaled else None
-        return DQNState(critic, target, optimiser.init(critic), jnp.int32(0), size)
+        average = jax.tree.map(jnp.copy, critic) if config.average_rate < 1 else None
+        return DQNState(critic, target, optimiser.init(critic), jnp.int32(0), size, average)
 
     def update(state: DQNState, batch: Transition, due: Array) -> interface.Updated:
         del due  # one part: whenever this is called, it is due
@@ -118,15 +133,22 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
         updates = state.updates + 1
         due_now = updates % config.target_period == 0
         new_target = jax.tree.map(lambda t, c: jnp.where(due_now, c, t), state.target, critic)
+        average = state.average
+        if average is not None:
+            average = optax.incremental_update(critic, average, config.average_rate)
         if size is not None:
             size, factor = next_size(size, target)
             critic, new_target = times(critic, factor), times(new_target, factor)
+            average = None if average is None else times(average, factor)
         return interface.Updated(
-            DQNState(critic, new_target, optimiser_state, updates, size), {"loss": value}
+            DQNState(critic, new_target, optimiser_state, updates, size, average), {"loss": value}
         )
 
     def acting(state: DQNState) -> Tree:
         return state.critic if state.size is None else times(state.critic, divisor(state.size))
+
+    def policy(state: DQNState) -> Tree:
+        return acting(state._replace(critic=state.average))
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> interface.Acting:
         q = network(params, obs, xp=xp)
@@ -144,6 +166,7 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
         replace(
             interface.sampling(apply, spec.actions),
             epsilon=epsilon,
-            random_repeats=config.random_repeats,
+            longest_hold=config.longest_hold,
         ),
+        policy=policy if config.average_rate < 1 else None,
     )

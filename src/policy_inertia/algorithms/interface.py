@@ -6,8 +6,9 @@ is another type (`Nested`, `Dial`), not an optional field.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -194,6 +195,29 @@ def random_before_learning(updates: int) -> float:
     return float(updates == 0)
 
 
+class HoldLengths(NamedTuple):
+    """A distribution over the numbers 1, 2, ... of steps."""
+
+    shares: np.ndarray
+    mean: float
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """Draw `n` numbers of steps."""
+        return 1 + rng.choice(len(self.shares), n, p=self.shares)
+
+
+@functools.cache
+def hold_lengths(longest: int) -> HoldLengths:
+    """For how many steps a random action is held: P(n) ~ 1 / n^2, up to `longest`.
+
+    This is the exploration of Dabney, Ostrovski and Barreto, "Temporally-Extended epsilon-Greedy
+    Exploration", ICLR 2021.
+    """
+    n = np.arange(1, longest + 1)
+    shares = n**-2.0 / (n**-2.0).sum()
+    return HoldLengths(shares, float(shares @ n))
+
+
 @dataclass(frozen=True)
 class Behaviour:
     """How an algorithm acts while it learns."""
@@ -211,8 +235,8 @@ class Behaviour:
     actions: for example, how many tokens are left."""
     epsilon: Callable[[int], float] = no_epsilon
     """The share of uniformly random actions after this many updates."""
-    random_repeats: float = 0.0
-    """The chance that a random action is the previous action again."""
+    longest_hold: int = 1
+    """Random actions are held for 1 to so many steps; see `hold_lengths`."""
     explores: Callable[[np.ndarray], Any] = every_episode
     """Give in which episodes, by their numbers, there are random actions."""
     finish: Callable[[Tree, np.ndarray], Tree] = no_lesson
@@ -227,24 +251,41 @@ class Behaviour:
         drawn: np.ndarray,
         updates: int,
         rng: np.random.Generator,
+        held: np.ndarray,
     ) -> np.ndarray:
-        """Choose one action for each env; what an action mask forbids is never taken."""
+        """Choose one action for each env; what an action mask forbids is never taken.
+
+        `held` has for how many more steps each env holds a random action; it is changed.
+        """
         policy = self.policy(params, obs, prev_action, drawn)
         action = policy.sample(rng)
         epsilon = self.epsilon(updates)
         if epsilon > 0:
-            random = self.actions.sample(rng, len(obs))
-            if self.random_repeats > 0:
-                again = (rng.random(len(obs)) < self.random_repeats) & ~self.actions.is_null(
-                    prev_action
-                )
-                random = select(again, prev_action, random)
-            explored = (rng.random(len(obs)) < epsilon) & self.explores(drawn)
-            action = select(explored, random, action)
+            action = self._explored(action, prev_action, drawn, epsilon, rng, held)
         if self.permit is no_rule:
             return action
         permitted = self.permit(action, prev_action, drawn)
         return select(forbids(policy.log_pi, permitted), action, permitted)
+
+    def _explored(
+        self,
+        action: np.ndarray,
+        prev_action: np.ndarray,
+        drawn: np.ndarray,
+        epsilon: float,
+        rng: np.random.Generator,
+        held: np.ndarray,
+    ) -> np.ndarray:
+        """These actions, and random ones at a share `epsilon` of the steps."""
+        n, holds, start = len(action), held > 0, epsilon
+        random = self.actions.sample(rng, n)
+        if self.longest_hold > 1:  # a hold is several random steps: fewer of them begin
+            start = epsilon / (epsilon + (1 - epsilon) * hold_lengths(self.longest_hold).mean)
+        starts = (rng.random(n) < start) & self.explores(drawn) & ~holds
+        if self.longest_hold > 1:
+            lengths = hold_lengths(self.longest_hold).sample(rng, n)
+            held += np.where(starts, lengths, 0) - (holds | starts)
+        return select(holds, prev_action, select(starts, random, action))
 
 
 def sampling(apply: Apply, actions: ActionSpace) -> Behaviour:
@@ -269,6 +310,9 @@ class Algorithm:
     intervals: tuple[int, ...]
     """Each part is updated after every so many transitions (the paper's m_core and m)."""
     behaviour: Behaviour
+    policy: Parameters | None = field(default=None, kw_only=True)
+    """Take from the state the parameters of the policy that is evaluated and saved, where they are
+    not those that act in training: for example, an average."""
 
 
 class HoldProbability(Protocol):

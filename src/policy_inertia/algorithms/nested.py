@@ -158,6 +158,10 @@ def nested(core: Algorithm, controller: Controller, spec: Spec) -> Nested:
     def acting(state: NestedState) -> NestedParams:
         return NestedParams(core.acting(state.core), controller.acting(state.controller))
 
+    def policy(state: NestedState) -> NestedParams:
+        assert core.policy is not None
+        return NestedParams(core.policy(state.core), controller.acting(state.controller))
+
     def apply(params: NestedParams, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
         core_acting = core.apply(params.core, obs, prev_action, xp)
         return controller.apply(params.controller, obs, prev_action, core_acting, xp)
@@ -184,6 +188,7 @@ def nested(core: Algorithm, controller: Controller, spec: Spec) -> Nested:
         apply,
         intervals,
         behaviour,
+        policy=None if core.policy is None else policy,
         core_params=lambda params: params.core,
         hold_probability=hold_probability,
     )

@@ -76,6 +76,7 @@ class TempoRLBehaviour(interface.Behaviour):
         drawn: np.ndarray,
         updates: int,
         rng: np.random.Generator,
+        held: np.ndarray,
     ) -> np.ndarray:
         """Choose one action and one number of steps for each env."""
         q, skip_q = self.values(params, obs)
@@ -153,4 +154,17 @@ def temporl(config: TempoRLConfig, spec: Spec) -> interface.Algorithm:
     behaviour = TempoRLBehaviour(
         policy, spec.actions, epsilon=core.behaviour.epsilon, values=values
     )
-    return interface.Algorithm(init, update, acting, apply, (config.train_interval,), behaviour)
+
+    def averaged(state: TempoRLState) -> TempoRLParams:
+        assert core.policy is not None
+        return acting(state)._replace(behaviour=core.policy(state.behaviour))
+
+    return interface.Algorithm(
+        init,
+        update,
+        acting,
+        apply,
+        (config.train_interval,),
+        behaviour,
+        policy=None if core.policy is None else averaged,
+    )

@@ -55,7 +55,9 @@ class Learner:
 
     def snapshot(self) -> Tree:
         """A copy of the policy's parameters."""
-        return jax.tree.map(np.copy, self.acting)
+        if self.algorithm.policy is None:
+            return jax.tree.map(np.copy, self.acting)
+        return jax.tree.map(np.array, self.algorithm.policy(self.state))
 
 
 def _flat(tree: Tree) -> Any:

@@ -90,6 +90,7 @@ class Session:
         self.losses: dict[str, float] = {}
         # each running episode's numbers; see `Behaviour`
         self.drawn = np.array([self._draw() for _ in range(config.envs)], float)
+        self.held = np.zeros(config.envs, np.int64)  # how long each random action is held yet
         self.running = np.zeros(config.envs)  # return of each running episode so far
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # finished: return, length
         most = sum(-(-config.envs // interval) for interval in self.algorithm.intervals)
@@ -115,7 +116,13 @@ class Session:
         obs, behaviour = self.envs.obs, self.algorithm.behaviour
         previous = self.decisions.prev_choice
         choice = behaviour.act(
-            self.learner.acting, obs, previous, self.drawn, self.updates, self.act_rng
+            self.learner.acting,
+            obs,
+            previous,
+            self.drawn,
+            self.updates,
+            self.act_rng,
+            self.held,
         )
         self.drawn = behaviour.track(self.drawn, previous, choice)
         action = self.decisions.begin(choice, obs)
@@ -136,6 +143,7 @@ class Session:
             self.running[i] = 0
             self.learner.finish(self.drawn[i])
             self.drawn[i] = self._draw()
+            self.held[i] = 0
         self._learn(before)
 
     def _learn(self, before: int) -> None:
@@ -179,7 +187,12 @@ class Session:
 
     def _parts(self) -> dict[str, Tree]:
         """The parts of a state whose arrays always have the same shapes."""
-        session = {"running": self.running, "drawn": self.drawn, **self.spaces.to_arrays()}
+        session = {
+            "running": self.running,
+            "drawn": self.drawn,
+            "held": self.held,
+            **self.spaces.to_arrays(),
+        }
         parts = {
             "learner": self.learner.state,
             "decisions": self.decisions.state(),
@@ -242,6 +255,7 @@ class Session:
         self.spaces = self.envs.spaces = self.spaces.with_arrays(saved["session"])
         self.running = saved["session"]["running"].copy()
         self.drawn = saved["session"]["drawn"].copy()
+        self.held = saved["session"]["held"].copy()
         self.step, self.updates = state.step, state.updates
         self.losses = {k: float("nan") if v is None else v for k, v in state.losses.items()}
         self.recent.extend(state.recent)
