@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import struct
 import time
 import warnings
 from collections.abc import Callable
@@ -12,13 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from tensorboardX.proto.event_pb2 import Event, SessionLog
-from tensorboardX.record_writer import masked_crc32c
-from tensorboardX.summary import scalar
-
 from policy_inertia.files import append, refuse_link, write_file, write_new, writing
 from policy_inertia.schema import parse_object, read_as
 from policy_inertia.storage import finite, read_file
+from policy_inertia.training.event_file import scalar_record, start_record, version_record
 
 METRICS = "metrics.jsonl"
 LARGEST = 2**28
@@ -97,17 +93,14 @@ SB3_TAGS = {
 class TensorBoard:
     """The same figures for TensorBoard, under Stable-Baselines3's tags, and the speed.
 
-    tensorboardX's own writer writes from a thread, where errors are lost. Here the records are
-    written at once, so that a full disk ends the run in one sentence.
+    Records are written at once, so that a full disk ends the run in one sentence.
     """
 
     def __init__(self, run: Path, resumed_at: int | None = None) -> None:
         """Open the log; `resumed_at` hides what was logged after that step."""
-        events = [Event(file_version="brain.Event:2")]
-        if resumed_at is not None:  # TensorBoard drops the events from this step on
-            start = SessionLog(status=SessionLog.START)
-            events.append(Event(step=resumed_at + 1, session_log=start))
-        data = b"".join(map(_record, events))
+        data = version_record()
+        if resumed_at is not None:
+            data += start_record(resumed_at + 1)
         # TensorBoard reads a run's files in the order of their names: the last must be the newest
         seconds = max([int(time.time()), *(s + 1 for s in _seconds(run))])
         self.path = run / f"{EVENTS}{seconds:010d}.{socket.gethostname()}"
@@ -116,26 +109,11 @@ class TensorBoard:
     def log(self, step: int, figures: dict[str, Any], speed: float) -> None:
         times = {"time/total_timesteps": step, "time/fps": speed}
         values = {k: v for k, v in (figures | times).items() if finite(v) is not None}
-        events = (
-            Event(step=step, summary=scalar(SB3_TAGS.get(name, name), value))
-            for name, value in values.items()
-        )
-        append(self.path, b"".join(map(_record, events)))
+        records = (scalar_record(step, SB3_TAGS.get(name, name), x) for name, x in values.items())
+        append(self.path, b"".join(records))
 
     def close(self) -> None:
         pass
-
-
-def _record(event: Any) -> bytes:
-    """An event of now as a record of TensorBoard's files: length, data, and a checksum of each."""
-    event.wall_time = time.time()
-    data = event.SerializeToString()
-    length = struct.pack("<Q", len(data))
-    return b"".join((length, _checksum(length), data, _checksum(data)))
-
-
-def _checksum(data: bytes) -> bytes:
-    return struct.pack("<I", masked_crc32c(data))
 
 
 def _seconds(run: Path) -> list[int]:
