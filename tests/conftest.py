@@ -15,6 +15,7 @@ from policy_inertia.machine import use_one_thread  # noqa: E402
 
 use_one_thread()
 
+from tests.support.quick_compiler import quick_compiler  # noqa: E402, F401
 from tests.support.sb3_models import make_model, sb3_model  # noqa: E402, F401
 
 

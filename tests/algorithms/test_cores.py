@@ -12,6 +12,7 @@ from tests.algorithms.test_nested import SPEC, in_float64, minibatch, same
 DUE = np.ones(1, bool)
 
 
+@pytest.mark.usefixtures("quick_compiler")
 def test_dqn_updates_agree_with_an_independent_computation() -> None:
     algorithm = DQNConfig(hidden=(6,), learning_rate=0.01, target_period=2).build(SPEC)
     state = algorithm.init(np.random.default_rng(0))
@@ -52,6 +53,7 @@ def test_epsilon_falls_by_the_papers_schedule_and_by_a_faster_one() -> None:
     assert SACConfig().build(SPEC).behaviour.epsilon(0) == 0
 
 
+@pytest.mark.usefixtures("quick_compiler")
 def test_fixed_temperature_stays_and_automatic_one_moves() -> None:
     for auto in (False, True):
         algorithm = SACConfig(auto_temperature=auto).build(SPEC)

@@ -48,6 +48,7 @@ def same(ours, theirs, twin=None):
 
 @pytest.mark.parametrize("improvement", ["gradient", "closed-form"])
 @pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.usefixtures("quick_compiler")
 def test_three_updates_agree_with_an_independent_algorithm_2(
     at_once: bool, improvement: Literal["gradient", "closed-form"]
 ) -> None:
@@ -105,6 +106,7 @@ def frames() -> Transition:
     return minibatch()._replace(obs=pair[0], next_obs=pair[1])
 
 
+@pytest.mark.usefixtures("quick_compiler")
 def test_from_pixels_the_core_is_asked_once_and_answers_as_if_asked_again() -> None:
     """Updated less often than its controller, the core may have said nothing of the minibatch."""
 
@@ -190,6 +192,7 @@ def test_core_of_a_seed_is_the_one_it_gives_alone(core: Any) -> None:
 
 
 @pytest.mark.parametrize("core", [SACConfig(learning_rate=0), DQNConfig(learning_rate=0)])
+@pytest.mark.usefixtures("quick_compiler")
 def test_outer_update_leaves_the_core_alone(core: Any) -> None:
     algorithm = InertiaConfig(core).build(SPEC)
     state = algorithm.init(np.random.default_rng(0))
@@ -210,6 +213,7 @@ def test_twins_differ_and_targets_start_equal() -> None:
         jax.tree.map(np.testing.assert_array_equal, critics.online, critics.target)
 
 
+@pytest.mark.usefixtures("quick_compiler")
 def test_every_target_moves_by_its_rate() -> None:
     config = InertiaConfig(SACConfig(target_rate=0.25), target_rate=0.125)
     algorithm = config.build(SPEC)
@@ -224,6 +228,7 @@ def test_every_target_moves_by_its_rate() -> None:
 
 @pytest.mark.parametrize(("m_core", "m"), [(2, 2), (2, 4), (3, 2), (4, 5)])
 @pytest.mark.parametrize("envs", [1, 40])
+@pytest.mark.usefixtures("quick_compiler")
 def test_both_halves_are_updated_at_their_own_interval(m_core: int, m: int, envs: int) -> None:
     config = settings(
         "nsac",

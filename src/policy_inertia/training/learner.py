@@ -38,7 +38,7 @@ class Learner:
     def fetch(self) -> None:
         """Copy the policy's parameters from the state to the host."""
         leaves = jax.tree.leaves(self.algorithm.acting(self.state))
-        np.concatenate([np.ravel(leaf) for leaf in leaves], out=self._flat)
+        np.concatenate([np.asarray(leaf).ravel() for leaf in leaves], out=self._flat)
 
     def update(self, words: np.ndarray, due: np.ndarray, n: int) -> dict[str, Any]:
         """Run the first `n` of the minibatches in `words`; return the losses of the last."""

@@ -98,21 +98,22 @@ def by_hand(config, state, batch, core_action, before):
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("kind", [GateConfig, DialConfig])
 @pytest.mark.parametrize(("price", "refund"), [(None, None), (None, 0.15), (0.7, None)])
+@pytest.mark.usefixtures("quick_compiler")
 def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(
     core: Any, kind: Any, price: Any, refund: Any
 ) -> None:
     config = kind(core, price=price, refund=refund, largest=2.0, huber=0.8, **SMALL)
     algorithm = config.build(SPEC)
     state = algorithm.init(np.random.default_rng(1))
-    update = jax.jit(algorithm.update)
     inner = core.build(SPEC)
+    update, improve = jax.jit(algorithm.update), jax.jit(inner.update)
     before: list[Transition] = []
     unit, decision = 0.0, 0.0
     for i in range(4):
         batch = minibatch(32, seed=i)
         batch = batch._replace(reward=batch.reward + (3 if i < 2 else -2))
         # Algorithm 2's order: the outer half asks the core that has just been improved
-        improved, _, _ = inner.update(state.core, batch, DUE[:1])
+        improved, _, _ = improve(state.core, batch, DUE[:1])
         core_action = inner.apply(
             inner.acting(improved), batch.next_obs, batch.action
         ).policy.log_pi
@@ -196,6 +197,7 @@ def test_lowest_price_is_the_core_and_margins_lie_between(core: Any, kind: Any) 
 
 @pytest.mark.parametrize("kind", [GateConfig, DialConfig])
 @pytest.mark.parametrize("warmup", [0, 3, 1_000])
+@pytest.mark.usefixtures("quick_compiler")
 def test_dial_at_price_zero_learns_what_the_unpriced_outer_half_learns(
     kind: Any, warmup: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

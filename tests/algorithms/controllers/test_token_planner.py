@@ -96,15 +96,16 @@ def by_hand(config, state, batch, core_action, largest):
 
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("kind", [LimitConfig, LimitGateConfig])
+@pytest.mark.usefixtures("quick_compiler")
 def test_updates_agree_with_limits_and_tokens_worked_out_by_hand(core: Any, kind: Any) -> None:
     config = kind(core, largest_burst=3.0, huber=0.8, **SMALL)
     algorithm, inner = config.build(SPEC), core.build(SPEC)
     state = algorithm.init(np.random.default_rng(1))
-    update = jax.jit(algorithm.update)
+    update, improve = jax.jit(algorithm.update), jax.jit(inner.update)
     for i in range(4):
         batch = minibatch(32, seed=i)
         # Algorithm 2's order: the outer half asks the core that has just been improved
-        improved, _, _ = inner.update(state.core, batch, DUE[:1])
+        improved, _, _ = improve(state.core, batch, DUE[:1])
         log_core = inner.apply(inner.acting(improved), batch.next_obs, batch.action).policy.log_pi
         expected = by_hand(config, state, batch, np.argmax(log_core, 1), 3)
         state, report, _ = update(state, batch, DUE)
