@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -91,17 +92,17 @@ def tensorboard_tags(out: Path) -> set[str]:
 
 
 def command(out: Path, method: str) -> list[str]:
-    words = f"train {method} --steps 6000 --eval-every 400 --eval-episodes 4"
+    words = f"train {method} --steps 3000 --eval-every 400 --eval-episodes 4"
     words += " --final-episodes 4 --calibration-episodes 2 --checkpoint-seconds 0 --quiet"
     words += f" --resume --out {out}"
     return [sys.executable, "-m", "policy_inertia", *words.split()]
 
 
-BOX = "sac Pendulum-v1 --hidden 8 8 --batch-size 16"
-RESUMED = ["nsac", "dqn-repeat", "dial-sac", "limit-dqn", "dqn", "temporl", "lagrangian-dqn"]
+# the most state, and decisions of several steps
+KILLED = ["dial-sac CartPole-v1", "dqn-repeat CartPole-v1"]
 
 
-@pytest.mark.parametrize("method", [*(f"{name} CartPole-v1" for name in RESUMED), BOX])
+@pytest.mark.parametrize("method", KILLED)
 def test_killed_run_ends_bit_for_bit_like_one_that_was_not(method: str, tmp_path: Path) -> None:
     subprocess.run(command(tmp_path / "whole", method), check=True, capture_output=True)
     killed, kills, before = tmp_path / "killed", 0, 500
@@ -120,6 +121,48 @@ def test_killed_run_ends_bit_for_bit_like_one_that_was_not(method: str, tmp_path
     resumed = subprocess.run(command(killed, method), check=True, capture_output=True, text=True)
     assert f"{replay.name} is damaged" in " ".join(resumed.stderr.split())
     assert contents(killed) == contents(tmp_path / "whole")
+
+
+CRASHED = ["nsac", "limit-dqn", "dqn", "temporl", "lagrangian-dqn"]
+BOX = ("sac", "Pendulum-v1", {"hidden": (8, 8), "batch_size": 16})
+
+
+@pytest.mark.parametrize(
+    ("method", "env", "changes"), [*((name, "CartPole-v1", {}) for name in CRASHED), BOX]
+)
+@pytest.mark.usefixtures("quick_compiler")
+def test_run_that_crashes_ends_bit_for_bit_like_one_that_did_not(
+    method: str, env: str, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    """What a method keeps beside its networks comes back, from either checkpoint."""
+    config = settings(
+        method,
+        env,
+        steps=1_500,
+        eval_every=200,
+        eval_episodes=2,
+        final_episodes=2,
+        calibration_episodes=2,
+        checkpoint_seconds=0,
+        learning_starts=300,
+        **changes,
+    )
+    run(config, tmp_path / "whole")
+    out, warnings = tmp_path / "crashed", list[str]()
+    for moment in (200, 700, 1_100):
+
+        def crash(step: int, *_: Any, moment: int = moment) -> None:
+            if step > moment:
+                raise RuntimeError("crashed")
+
+        with pytest.raises(RuntimeError, match="crashed"):
+            run(config, out, progress=crash, resume=moment > 200)
+        assert step_of(out) >= moment - 200
+    replay = min(newest(out).glob("replay*.npy"))
+    flip_bit(replay)  # the older checkpoint must do as well
+    run(config, out, resume=True, warn=warnings.append)
+    assert f"{replay.name} is damaged" in warnings[0]
+    assert contents(out) == contents(tmp_path / "whole")
 
 
 def step_of(out: Path) -> int:
