@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-continuous benchmark-atari clean
+.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-continuous benchmark-atari clean docs docs-serve notebooks stranger
 
 demo: $(VENV)/.core  ## a policy that jitters and one that does not: tables, a picture, a film of both
 	$(BIN)/policy-inertia evaluate two-way-dqn --episodes 200
@@ -31,6 +31,18 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+docs: $(VENV)/.test  ## the documentation site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+docs-serve: $(VENV)/.test  ## the same while you write, at http://127.0.0.1:8000
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+notebooks: $(VENV)/.test  ## run the notebooks and store their outputs
+	cd notebooks && ../$(BIN)/jupyter execute --inplace *.ipynb && rm -f *.safetensors
+
+stranger: $(VENV)/.test  ## build wheel and sdist, and follow the docs from an empty environment
+	$(BIN)/python .ci/stranger
 
 benchmark: $(VENV)/.core .venv-peers/.done  ## our learner beside other libraries
 	$(BIN)/python benchmarks/learner.py --peers .venv-peers/bin/python
@@ -72,4 +84,4 @@ $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-peers .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-peers site dist .mypy_cache .pytest_cache .ruff_cache

@@ -79,6 +79,37 @@ def test_python_of_the_tutorial_makes_a_policy_smooth(tmp_path: Path) -> None:
     assert (tmp_path / "smooth" / "policy.safetensors").exists()
 
 
+def test_python_of_the_page_on_training_with_a_budget_keeps_it(tmp_path: Path) -> None:
+    text = run("tutorials/budget.md", tmp_path)
+    share = re.search(r"return \d+, switches at (\d+)% of steps", text)
+    assert share
+    assert int(share[1]) <= 55  # the budget of 50%, on other episodes
+    assert (tmp_path / "smooth.safetensors").exists()
+
+
+def test_python_of_the_page_on_comparing_writes_a_report(tmp_path: Path) -> None:
+    run("tutorials/compare.md", tmp_path)
+    report = (tmp_path / "report.html").read_text()
+    assert "dqn" in report
+    assert "nsac" in report
+
+
+def test_a_price_of_switching_pays_where_a_switch_costs_a_fee(tmp_path: Path) -> None:
+    text = run("tutorials/switch-cost.md", tmp_path)
+    rows = re.findall(r"^fee (\S+) +([-\d. ]+)  best at", text, re.M)
+    profits = {float(fee): [float(x) for x in row.split()] for fee, row in rows}
+    prices = sorted(profits)
+    assert prices == [0, 0.25, 0.5, 1, 2]
+    for fee, row in profits.items():
+        at_fee = row[prices.index(fee)]
+        assert max(row) - at_fee < 1.5  # nothing is much better than the price that is the fee
+    assert profits[2][0] < -5 < 5 < profits[2][-1]  # who ignores the fee loses money
+
+
+def test_python_of_the_page_on_an_own_env_trains_on_it(tmp_path: Path) -> None:
+    assert re.search(r"price +return +oscillation ratio", run("howto/own-env.md", tmp_path))
+
+
 def anchors(page: Path) -> set[str]:
     """Return the anchors that GitHub gives to the headings of a page."""
     headings = re.findall(

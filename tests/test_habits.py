@@ -1,5 +1,6 @@
 """The checks that every change runs: the hooks, the workflow and the Makefile agree."""
 
+import importlib.util
 import re
 import subprocess
 import tomllib
@@ -8,6 +9,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+_spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+assert _spec
+assert _spec.loader
+hatch_build = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(hatch_build)
 
 
 def check_message(message: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -53,6 +59,36 @@ def test_the_hooks_run_the_tools_of_make_lint() -> None:
     tools = set(re.findall(r"\$\(BIN\)/([\w-]+)", lint))
     hooks = set(re.findall(r"\.venv/bin/([\w-]+)", (ROOT / ".pre-commit-config.yaml").read_text()))
     assert tools == hooks == {"ruff", "mypy", "lint-imports"}
+
+
+def test_the_checks_end_with_a_stranger_who_follows_the_docs() -> None:
+    assert (ROOT / ".ci" / "run").read_text().endswith("\nmake stranger\n")
+    makefile = (ROOT / "Makefile").read_text()
+    assert "\t$(BIN)/python .ci/stranger\n" in makefile
+
+
+def test_a_release_waits_for_the_stranger_on_every_python_and_needs_no_password() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (matrix,) = re.findall(r"python: \[(.*)\]", workflow)
+    classifiers = [c.rsplit(" ", 1)[1] for c in project["classifiers"] if "Python :: 3." in c]
+    assert re.findall(r"3\.\d+", matrix) == classifiers == ["3.11", "3.12", "3.13", "3.14"]
+    assert "needs: [build, stranger]" in workflow
+    assert "id-token: write" in workflow
+    assert "secrets." not in workflow
+
+
+def test_the_metadata_leads_to_the_repository_only_if_there_is_one() -> None:
+    text = "[a](docs/x.md#y) ![b](docs/b.png) [c](https://c.example) [d](#d)"
+    assert hatch_build.absolute_links(text, "") == text
+    address = "https://example.com/x"
+    assert hatch_build.absolute_links(text, address) == (
+        f"[a]({address}/blob/main/docs/x.md#y) ![b]({address}/raw/main/docs/b.png) "
+        "[c](https://c.example) [d](#d)"
+    )
+    assert set(hatch_build.project_urls("")) == {"Paper"}
+    urls = hatch_build.project_urls(address)
+    assert set(urls) == {"Homepage", "Documentation", "Changelog", "Issues", "Paper"}
 
 
 def test_one_version_in_all_files() -> None:

@@ -20,16 +20,18 @@ class OscillationCallback:
 
     The names are those of the registry with `oscillation/` in front, for Discrete and Box actions.
     `OscillationCallback(...)` returns a `BaseCallback` of Stable-Baselines3, which is imported only
-    then.
-
-    Args:
-        step_time: Seconds of a step; with it, the figures are also given per second.
-
-    Raises:
-        InputError: Stable-Baselines3 is not installed.
+    then. With `step_time`, the seconds of a step, the figures are also given per second.
     """
 
     def __new__(cls, step_time: float | None = None) -> Any:
+        """Return the callback.
+
+        Args:
+            step_time: Seconds of a step; with it, the figures are also given per second.
+
+        Raises:
+            InputError: Stable-Baselines3 is not installed.
+        """
         try:
             from stable_baselines3.common.callbacks import BaseCallback
         except ImportError:
