@@ -38,6 +38,7 @@ def test_measures_of_two_episodes_are_as_computed_by_hand() -> None:
         "return_std": 1.5,
         "length": 3.0,
         "oscillation_ratio": (2 / 4 + 0 / 2) / 2,
+        "head_oscillation": None,
         "reversal_ratio": (1 / 4 + 0 / 2) / 2,
         "mean_dwell": 6 / 4,
         "action_fluctuation": None,

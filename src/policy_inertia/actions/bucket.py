@@ -34,11 +34,14 @@ class Limit:
             It is rounded down to whole millionths.
         burst: How many tokens the bucket holds, at least 1. An episode starts with a full bucket.
         carry_over: Keep the tokens from one episode to the next instead.
+        per_head: Each head of MultiDiscrete or MultiBinary actions has a bucket of its own. Without
+            it, a step in which heads switch takes one token, however many they are.
     """
 
     rate: float
     burst: float = 1.0
     carry_over: bool = False
+    per_head: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.rate <= 1:
@@ -67,7 +70,8 @@ class Limit:
 
     def __str__(self) -> str:
         carried = ", carried over" if self.carry_over else ""
-        return f"{self.rate:g} per step, burst {self.burst:g}{carried}"
+        heads = " for each head" if self.per_head else ""
+        return f"{self.rate:g} per step, burst {self.burst:g}{carried}{heads}"
 
 
 def units(tokens: float) -> int:

@@ -71,6 +71,14 @@ class Discrete:
     def width(self) -> int:
         return self.n
 
+    @property
+    def parts(self) -> tuple[slice, ...]:
+        return (slice(0, self.n),)
+
+    def distribution(self, log_pi: Array) -> Categorical:
+        """The distribution with these log-probabilities, `(B, n)`."""
+        return Categorical(log_pi)
+
     def null(self, n: int) -> np.ndarray:
         return np.full(n, NULL)
 

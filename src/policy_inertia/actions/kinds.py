@@ -9,11 +9,12 @@ import numpy as np
 
 from policy_inertia.actions.box import Box
 from policy_inertia.actions.discrete import Discrete, whole_numbers
+from policy_inertia.actions.multi_discrete import MultiDiscrete
 from policy_inertia.actions.space import ActionSpace
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.schema import read_as
 
-KINDS: tuple[type[Any], ...] = (Discrete, Box)
+KINDS: tuple[type[Any], ...] = (Discrete, MultiDiscrete, Box)
 
 
 def from_gym(space: gym.Space[Any], env: str) -> ActionSpace:
@@ -30,8 +31,8 @@ def from_gym(space: gym.Space[Any], env: str) -> ActionSpace:
         if actions is not None:
             return actions
     raise InputError(
-        f"{env} has the action space {space}: policy inertia needs Discrete or Box actions, so "
-        "wrap the env to offer one of them"
+        f"{env} has the action space {space}: policy inertia needs Discrete, MultiDiscrete, "
+        "MultiBinary or Box actions, so wrap the env to offer one of them"
     )
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from jax import numpy as jnp
 
-from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import interface
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
@@ -39,7 +38,8 @@ class FrozenConfig(interface.AlgorithmConfig):
 
 def frozen(config: FrozenConfig, spec: Spec) -> interface.Algorithm:
     """Make the core whose outputs are the last `2 A` numbers of each observation."""
-    n_actions = spec.actions.width
+    actions: Any = spec.actions
+    n_actions = actions.width
     if spec.core_outputs != 2 * n_actions:
         raise InputError(
             "a frozen core needs a policy that you have: use policy_inertia.smooth(core, env) or "
@@ -57,7 +57,7 @@ def frozen(config: FrozenConfig, spec: Spec) -> interface.Algorithm:
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> interface.Acting:
         log_pi = obs[..., -2 * n_actions : -n_actions]
-        return interface.plain(Categorical(log_pi), obs[..., -n_actions:])
+        return interface.plain(actions.distribution(log_pi), obs[..., -n_actions:])
 
     return interface.Algorithm(
         init, update, acting, apply, (), interface.sampling(apply, spec.actions)

@@ -8,6 +8,7 @@ from typing import Any
 
 from policy_inertia.actions.box import Box
 from policy_inertia.actions.discrete import Discrete
+from policy_inertia.actions.multi_discrete import MultiDiscrete
 from policy_inertia.calibration.filter_sweep import calibrate_filter
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.metrics.calibration_table import Calibration
@@ -113,10 +114,12 @@ def _filters(policy: Policy | ContinuousCore) -> dict[str, ContinuousCore]:
     return {rule.name: policy.with_filter(rule) for rule in FILTERS}
 
 
+_SWITCHING = DialKind(
+    OSCILLATION, lambda p: p.calibration, calibrate, _discrete_dials, lambda p: p.mode
+)
 DIAL_KINDS: dict[str, DialKind] = {
-    Discrete.kind: DialKind(
-        OSCILLATION, lambda p: p.calibration, calibrate, _discrete_dials, lambda p: p.mode
-    ),
+    Discrete.kind: _SWITCHING,
+    MultiDiscrete.kind: _SWITCHING,
     Box.kind: DialKind(FLUCTUATION, lambda p: p.curve, calibrate_filter, _filters),
 }
 """By the kind of actions."""

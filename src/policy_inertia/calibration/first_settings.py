@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from policy_inertia.actions.masks import is_forbidden
+from policy_inertia.actions.per_head import per_head
 from policy_inertia.algorithms.controllers.prices import DECADES
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State
 from policy_inertia.policies.policy import Policy
@@ -83,7 +84,8 @@ class _Gaps:
         memory = self.policy.memory.at(state, len(obs), episode_start)
         tokens = self.policy.tokens(memory)
         scores = self.policy.acting(obs, memory[PREVIOUS_ACTION], tokens).scores
-        gaps = np.asarray(scores.max(1, keepdims=True) - scores)
+        actions = self.policy.spaces.actions
+        gaps = per_head(lambda part: part.max(1, keepdims=True) - part, scores, actions)
         self.gaps.append(gaps[(gaps > 0) & ~is_forbidden(scores)])
         return self.policy.predict(
             observation, state, episode_start, deterministic, action_masks=action_masks

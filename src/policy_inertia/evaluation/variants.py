@@ -8,6 +8,7 @@ from typing import Any
 
 from policy_inertia.actions.box import Box
 from policy_inertia.actions.discrete import Discrete
+from policy_inertia.actions.multi_discrete import MultiDiscrete
 from policy_inertia.errors import InputError
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.policy import Policy
@@ -88,5 +89,9 @@ def _box_rows(
     return rows + [Variant(f"price {price:g}", policy.at(price), True) for price in prices]  # type: ignore[union-attr]
 
 
-FIRST_ROWS: dict[str, Any] = {Discrete.kind: _discrete_rows, Box.kind: _box_rows}
+FIRST_ROWS: dict[str, Any] = {
+    Discrete.kind: _discrete_rows,
+    MultiDiscrete.kind: _discrete_rows,
+    Box.kind: _box_rows,
+}
 """By the kind of actions."""

@@ -21,7 +21,7 @@ from policy_inertia.interop import c_rule_text as text
 from policy_inertia.interop.c_code import CodeBuilder, StateField, fill, literal
 from policy_inertia.interop.c_layers import add_network
 from policy_inertia.interop.description import ControllerDescription, PolicyDescription
-from policy_inertia.policies.cores import GREEDY
+from policy_inertia.policies.core_outputs import GREEDY
 
 
 class Task(NamedTuple):

@@ -14,7 +14,8 @@ from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.networks.layers import Layers, run
 from policy_inertia.policies.continuous import ContinuousCore
-from policy_inertia.policies.cores import GREEDY, Core, default_temperature
+from policy_inertia.policies.core_outputs import GREEDY
+from policy_inertia.policies.cores import Core, default_temperature
 from policy_inertia.policies.mean_action import mean_core, network_layers
 from policy_inertia.policies.memory import Filter, Memory
 from policy_inertia.policies.policy import Policy

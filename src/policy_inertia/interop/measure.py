@@ -79,8 +79,9 @@ def _movement(episodes: list[Any], bounds: Bounds | None) -> ActionLog | None:
     """A log of continuous actions from a list of episodes; None if they are something else."""
     spaces = {getattr(episode, "space", None) for episode in episodes}
     space = spaces.pop() if len(spaces) == 1 else None
-    if space is not None and not space.finite:
-        return ActionLog(tuple(e.actions for e in episodes), space, (), "continuous")
+    if space is not None and space.shape:
+        layout = "heads" if space.finite else "continuous"
+        return ActionLog(tuple(e.actions for e in episodes), space, (), layout)
     arrays = [e for e in episodes if isinstance(e, np.ndarray) and e.dtype.kind in "biuf"]
     if not arrays or len(arrays) != len(episodes) or {a.ndim for a in arrays} - {1, 2}:
         return None

@@ -48,4 +48,4 @@ class Policy:
             values[output] = OPERATIONS[operation](*given)
         self.state = {name: values[f"next_{name}"] for name in self.state}
         action = self.state["previous_action"][0] + self.about["first_action"]
-        return int(action) if action.dtype.kind == "i" else action
+        return action if action.ndim or action.dtype.kind != "i" else int(action)

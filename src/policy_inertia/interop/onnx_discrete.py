@@ -57,13 +57,13 @@ def compare(
     name = str(policy)
     space = policy.space if isinstance(policy, Core) else gym_space(policy.spaces)
     obs = example_observations(space, n)
-    state = _random_state(policy, n)
+    state = random_state(policy, n)
     previous = state[PREVIOUS_ACTION]
     feed = {
         **observation_feed(description.spaces, obs),
         **state,
     }
-    masks = _random_masks(description, n)
+    masks = random_masks(description, n)
     feed |= masks
     if isinstance(policy, Core):
         acting = policy.acting(obs, **masks)
@@ -96,19 +96,19 @@ def compare(
     return difference, int(differ.sum())
 
 
-def _random_state(policy: Policy | Core, n: int) -> State:
+def random_state(policy: Policy | Core, n: int) -> State:
     """States in the middle of episodes and at their start, with any previous action."""
     rng = np.random.default_rng(1)
     state = policy.memory.sample(rng, n)
     return policy.memory.reset(state, rng.random(n) < 0.25)
 
 
-def _random_masks(description: PolicyDescription, n: int) -> dict[str, np.ndarray]:
+def random_masks(description: PolicyDescription, n: int) -> dict[str, np.ndarray]:
     """Masks of every kind, as the argument of `predict`; nothing for other policies."""
     if not description.masked:
         return {}
     rng = np.random.default_rng(3)
-    return {MASKS: rng.random((n, description.spaces.discrete.n)) < rng.random((n, 1))}
+    return {MASKS: rng.random((n, description.spaces.actions.width)) < rng.random((n, 1))}
 
 
 def _random_prices(policy: Policy, n: int) -> np.ndarray:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from policy_inertia.errors import InputError
-from policy_inertia.interop import onnx_box, onnx_discrete
+from policy_inertia.interop import onnx_box, onnx_discrete, onnx_heads
 from policy_inertia.interop.description import PolicyDescription
 from policy_inertia.interop.onnx_form import Form
 
-FORMS: dict[str, Form] = {"discrete": onnx_discrete.FORM, "box": onnx_box.FORM}
+FORMS: dict[str, Form] = {
+    "discrete": onnx_discrete.FORM,
+    "multi_discrete": onnx_heads.FORM,
+    "box": onnx_box.FORM,
+}
 """By the kind of the actions."""
 
 

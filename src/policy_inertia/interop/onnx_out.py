@@ -140,7 +140,7 @@ def inputs_of(policy: PolicyDescription, form: Form) -> dict[str, Tensor]:
     """The inputs of a file: the observation, the policy's memory, and a dial's price."""
     inputs = observation_inputs(policy.spaces)
     if policy.masked:
-        inputs[MASKS] = Tensor(np.bool_, (policy.spaces.discrete.n,))
+        inputs[MASKS] = Tensor(np.bool_, (policy.spaces.actions.width,))
     inputs[PREVIOUS_ACTION] = form.outputs(policy)["action"]
     inputs |= _other_memory(policy)
     if policy.controller is not None and policy.controller.price_input:

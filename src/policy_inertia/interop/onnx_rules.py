@@ -21,7 +21,7 @@ from policy_inertia.interop.onnx_form import MASKS, OBSERVATION
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.interop.onnx_layers import add_network
 from policy_inertia.interop.onnx_tokens import plan_values, token_level, tokens_after
-from policy_inertia.policies.cores import GREEDY
+from policy_inertia.policies.core_outputs import GREEDY
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION, REMAINING, Filter, Hold
 from policy_inertia.policies.token_bucket import FORCED, TOKENS, TokenBucket
@@ -70,8 +70,9 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
         The names of its results by output: "action", "probabilities", "inertia", and
         "next_<field>" for each field of its memory other than the previous action.
     """
-    allowed = _add_masks(graph) if policy.masked else ""
-    log_core, scores = _add_core(graph, policy, choices, allowed)
+    allowed = allowed_rows(graph, MASKS) if policy.masked else ""
+    values = add_network(graph, policy.core, OBSERVATION)
+    log_core, scores = add_core_head(graph, policy, values, choices, allowed)
     previous = graph.column(PREVIOUS_ACTION)
     repeat = graph.equals(previous, choices)
     inputs = Inputs(
@@ -82,7 +83,7 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
         choices,
         (*_preferences(graph, policy.controller, scores, choices, allowed), graph.as_float(repeat)),
         allowed,
-        _any(graph, graph.add("And", repeat, graph.add("Not", allowed))) if allowed else "",
+        any_of(graph, graph.add("And", repeat, graph.add("Not", allowed))) if allowed else "",
     )
     if policy.controller is None:
         as_float = graph.as_float(PREVIOUS_ACTION)
@@ -103,13 +104,12 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
     return {"action": graph.flat(choice), "probabilities": pi, "inertia": outputs.mu, **fields}
 
 
-def _add_masks(graph: GraphBuilder) -> str:
+def allowed_rows(graph: GraphBuilder, masks: str) -> str:
     """`masks.read_masks`: where a row allows nothing, all is allowed."""
-    nothing = graph.add("Not", _any(graph, MASKS))
-    return graph.add("Or", MASKS, nothing)
+    return graph.add("Or", masks, graph.add("Not", any_of(graph, masks)))
 
 
-def _any(graph: GraphBuilder, x: str) -> str:
+def any_of(graph: GraphBuilder, x: str) -> str:
     """Whether a row of booleans has a true one, as a column."""
     return graph.add("Greater", graph.row_sum(graph.as_float(x)), graph.constant(0.0))
 
@@ -119,11 +119,18 @@ def _forbid(graph: GraphBuilder, values: str, allowed: str) -> str:
     return graph.add("Where", allowed, values, graph.constant(FORBIDDEN)) if allowed else values
 
 
-def _add_core(
-    graph: GraphBuilder, policy: PolicyDescription, choices: int, allowed: str
+def add_core_head(
+    graph: GraphBuilder, policy: PolicyDescription, values: str, choices: int, allowed: str
 ) -> tuple[str, str]:
-    """The core's log-probabilities, and the scores that hysteresis compares; see `Core.acting`."""
-    values = add_network(graph, policy.core, OBSERVATION)
+    """The core's log-probabilities, and the scores that hysteresis compares; see `core_outputs`.
+
+    Args:
+        graph: Where nodes are added.
+        policy: What the core returns, and its temperature.
+        values: (B, C) what its network returned: for all actions, or for those of one head.
+        choices: C, the number of these actions.
+        allowed: (B, C) what an action mask allows; empty without masks.
+    """
 
     def softmax() -> str:
         scaled = graph.divided(values, policy.temperature or 1.0)

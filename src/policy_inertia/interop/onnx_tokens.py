@@ -16,13 +16,14 @@ _OF_LIMIT = (slice(0, 2), slice(4, 5))
 """The columns of `limit_draws.features` that depend on the rate alone, and on the burst alone."""
 
 
-def token_level(graph: GraphBuilder, limit: Limit, start: str) -> str:
+def token_level(graph: GraphBuilder, limit: Limit, start: str, column: str = "") -> str:
     """The tokens before a step, as a column; a full bucket at the start.
 
     In Python a state is put back at the start of an episode, here the previous action tells it.
+    `column` holds the tokens, where there are several buckets.
     """
     full = graph.integers([[limit.burst_units]])
-    tokens = graph.add("Min", graph.column(TOKENS), full)
+    tokens = graph.add("Min", column or graph.column(TOKENS), full)
     return tokens if limit.carry_over else graph.add("Where", start, full, tokens)
 
 

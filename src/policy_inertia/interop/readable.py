@@ -30,6 +30,11 @@ READABLE = (
         "standard policies",
     ),
     Readable(
+        "a PPO or A2C with MultiDiscrete or MultiBinary actions",
+        "the same; every head has scores, thresholds and, with `per_head`, limits of its own",
+        "standard policies; not to C",
+    ),
+    Readable(
         "a MaskablePPO of sb3-contrib",
         "the same; it chooses among the actions that the env's `action_masks()` allow",
         "standard policies; not to C",

@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from policy_inertia.actions.box import Box
+from policy_inertia.actions.per_head import per_head
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.interop.sb3_actor import rebuild_actor, refuse_other_bounds
@@ -97,7 +98,11 @@ def read_policy(
     obs = example_observations(space, 8)
     theirs, ours = as_it_is[1](obs), run(layers, obs)
     if kind == "logits":
-        ours = np.asarray(log_softmax(ours, np))  # torch's distributions store normalised logits
+        # torch's distributions store normalised logits; those of MultiBinary are not
+        ours, theirs = (
+            per_head(lambda part: log_softmax(part, np), values, spaces.actions)
+            for values in (ours, theirs)
+        )
     if np.allclose(theirs, ours, rtol=1e-4, atol=1e-4):
         return kind, partial(run, layers), layers
     return as_it_is  # somebody replaced a module by hand
@@ -174,9 +179,17 @@ def _torch_function(policy: Any) -> tuple[OutputKind, OutputFunction]:
 
 
 def _logits(distribution: Any, policy: Any) -> Any:
-    if not hasattr(distribution.distribution, "logits"):
+    """The logits of a torch distribution; of several heads, one behind the other."""
+    import torch
+
+    own = getattr(distribution, "distributions", None) or distribution.distribution
+    if isinstance(own, list | tuple):  # MultiDiscrete
+        return torch.cat([head.logits for head in own], dim=1)
+    if not hasattr(own, "logits"):
         raise _continuous(policy)
-    return distribution.distribution.logits
+    if type(own).__name__ == "Bernoulli":  # MultiBinary: SB3 has one number for each head
+        return torch.stack([torch.zeros_like(own.logits), own.logits], dim=2).flatten(1)
+    return own.logits
 
 
 def _sbx_function(policy: Any) -> tuple[OutputKind, OutputFunction]:

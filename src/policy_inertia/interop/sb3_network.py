@@ -144,6 +144,7 @@ def rebuild_network(
         linear.append(read_linear(weights, "action_net"))
     if family.body.startswith("quantile"):
         linear[-1] = _mean_over_quantiles(linear[-1], spaces.discrete.n, name)
+    linear[-1] = _two_for_each_head(linear[-1], spaces)
     for layer in linear:
         layers += [layer, Activation(activation)]
     network = tuple(layers[:-1])
@@ -296,11 +297,23 @@ def _mean_over_quantiles(last: Linear, n_actions: int, name: str) -> Linear:
     )
 
 
+def _two_for_each_head(last: Linear, spaces: Spaces) -> Linear:
+    """MultiBinary: SB3 gives the logit of "on" for each head; the one of "off" is 0.
+
+    MaskablePPO gives both.
+    """
+    binary = getattr(spaces.actions, "binary", False)
+    if not binary or (last.w.shape[1],) != spaces.actions.shape:
+        return last
+    w, b = (np.stack([np.zeros_like(x), x], -1) for x in (last.w, last.b))
+    return Linear(w.reshape(len(w), -1), b.reshape(-1))
+
+
 def _refuse_other_spaces(last: Linear, network: Layers, spaces: Spaces, name: str) -> None:
     n_actions = last.w.shape[1]
-    if n_actions != spaces.discrete.n:
+    if n_actions != spaces.actions.width:
         raise InputError(
-            f"{name} chooses among {n_actions} actions and the env has {spaces.discrete.n}: the "
+            f"{name} chooses among {n_actions} actions and the env has {spaces.actions.width}: the "
             "action spaces differ, so give the env that it was trained on"
         )
     sample = np.zeros((1, *spaces.obs_shape), np.float32)

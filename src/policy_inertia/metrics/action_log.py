@@ -14,6 +14,7 @@ from policy_inertia.actions import kinds
 from policy_inertia.actions.space import ActionSpace
 from policy_inertia.errors import InputError, shown
 from policy_inertia.metrics.episodes import Episode, holds, switch_matrix
+from policy_inertia.metrics.heads import oscillation_per_head
 from policy_inertia.metrics.measures import Evaluation, Measure, action_measures
 from policy_inertia.metrics.movement import fluctuation_per_dimension
 
@@ -48,8 +49,9 @@ class ActionLog:
         n, lengths = len(self.episodes), {len(episode) for episode in self.episodes}
         steps = f"{min(lengths):,} to {max(lengths):,}" if len(lengths) > 1 else f"{max(lengths):,}"
         kinds_of = f"{len(self.names)} different actions"
-        if not self.space.finite:
-            kinds_of = f"{math.prod(self.space.shape)} numbers in an action"
+        if self.space.shape:
+            word = "heads" if self.space.finite else "numbers"
+            kinds_of = f"{math.prod(self.space.shape)} {word} in an action"
         return f"{self.layout}: {n:,} episode{'s' * (n != 1)} of {steps} steps, {kinds_of}"
 
 
@@ -172,8 +174,20 @@ class Measurement:
             "steps": self.log.steps,
             "step_time": self.step_time,
             **self.figures,
-            **(self._switches() if self.log.space.finite else self._movement()),
+            **self._details(),
         }
+
+    def _details(self) -> dict[str, Any]:
+        if not self.log.space.finite:
+            return self._movement()
+        if self.log.space.shape:
+            return {"oscillation_per_head": self.oscillation_per_head.tolist()}
+        return self._switches()
+
+    @cached_property
+    def oscillation_per_head(self) -> np.ndarray:
+        """The switches per step of each head of MultiDiscrete or MultiBinary actions."""
+        return oscillation_per_head(self.evaluation.episodes)
 
     def _switches(self) -> dict[str, Any]:
         return {

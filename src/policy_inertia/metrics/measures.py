@@ -15,6 +15,7 @@ import numpy as np
 from policy_inertia.errors import InputError
 from policy_inertia.metrics import movement
 from policy_inertia.metrics.episodes import Episode, mean
+from policy_inertia.metrics.heads import head_ratios
 from policy_inertia.metrics.in_seconds import InSeconds
 
 View = Literal["headline", "wide", "list"]
@@ -198,6 +199,14 @@ _ROWS = (
         "headline",
         of_actions=True,
         in_seconds=InSeconds("switches_per_second", "switches", "per second", -1),
+    ),
+    Measure(
+        "head_oscillation",
+        "oscillation of a head",
+        "switches per step, mean over the heads",
+        "lower",
+        EpisodeMean(lambda e: None if (r := head_ratios(e)) is None else float(r.mean())),
+        of_actions=True,
     ),
     Measure(
         "reversal_ratio",

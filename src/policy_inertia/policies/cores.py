@@ -21,16 +21,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from policy_inertia.actions.bucket import Limit
-from policy_inertia.actions.discrete import Categorical
-from policy_inertia.actions.masks import forbid, read_masks
-from policy_inertia.algorithms.interface import Acting, plain
-from policy_inertia.algorithms.losses import LOG_ZERO, log_greedy
+from policy_inertia.algorithms.interface import Acting
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.networks.layers import Layers, run
-from policy_inertia.networks.perceptron import log_softmax, one_hot
 from policy_inertia.policies.continuous import ContinuousCore
-from policy_inertia.policies.hysteresis import Hysteresis
+from policy_inertia.policies.core_outputs import GREEDY, acting_of, allowed_actions
+from policy_inertia.policies.head_filters import Threshold, bucket_of, hysteresis_of
 from policy_inertia.policies.memory import PREVIOUS_ACTION, Filter, State, memory_of
 from policy_inertia.policies.probing import (
     OUTPUT_KINDS,
@@ -41,12 +38,9 @@ from policy_inertia.policies.probing import (
     gym_space,
     read_spaces,
 )
-from policy_inertia.policies.token_bucket import TokenBucket
 from policy_inertia.policies.trained import find_trained
 from policy_inertia.storage import regular_file
 
-GREEDY = 0.0
-"""The temperature at which only the best action has a positive probability."""
 DIGEST_OBSERVATIONS = 256  # a core's best actions on these tell it from other cores
 
 
@@ -80,7 +74,7 @@ class Core:
         temperature: float | None = None,
         layers: Layers | None = None,
         space: gym.Space[Any] | None = None,
-        hysteresis: float | None = None,
+        hysteresis: Threshold | None = None,
         limit: Limit | None = None,
         masked: bool = False,
     ) -> None:
@@ -97,9 +91,11 @@ class Core:
         self.temperature = default_temperature(kind) if temperature is None else temperature
         self.hysteresis, self.limit, self.masked = hysteresis, limit, masked
         self.space = gym_space(spaces) if space is None else space
-        self.filters: tuple[Filter, ...] = () if hysteresis is None else (Hysteresis(hysteresis),)
+        self.filters: tuple[Filter, ...] = (
+            () if hysteresis is None else (hysteresis_of(hysteresis, spaces.actions),)
+        )
         if limit is not None:
-            self.filters += (TokenBucket(limit, spaces.actions, masked),)  # the last word
+            self.filters += (bucket_of(limit, spaces.actions, masked),)  # the last word
         self.memory = memory_of(spaces.actions, self.filters)
         self._function = function
         self._rng = np.random.default_rng()
@@ -131,7 +127,7 @@ class Core:
     def digest(self) -> str:
         """A hash of its best actions at a few observations: it tells one core from another."""
         obs = example_observations(self.space, DIGEST_OBSERVATIONS)
-        actions = self.acting(obs).policy.log_pi.argmax(1)
+        actions = self.acting(obs).policy.mode()
         return hashlib.sha256(actions.astype(np.uint16).tobytes()).hexdigest()[:16]
 
     def seed(self, seed: int) -> None:
@@ -146,7 +142,7 @@ class Core:
         """Q-values or log-probabilities, (B, A), which hysteresis compares; None for actions."""
         if self.kind == "action":
             return None
-        return self._scores(self.output(obs), self._allowed(action_masks, len(np.asarray(obs))))
+        return np.asarray(self.acting(obs, action_masks).scores)
 
     def acting(self, obs: ArrayLike, action_masks: Any = None) -> Acting:
         """Probabilities and scores for a batch of the env's observations, from one call.
@@ -155,43 +151,9 @@ class Core:
             obs: The env's observations.
             action_masks: (B, A) which actions are allowed; None for all.
         """
-        values = self.output(obs)
-        allowed = self._allowed(action_masks, len(values))
-        if self.kind == "action":
-            values = np.asarray((1 - one_hot(values, self.spaces.discrete.n, np)) * LOG_ZERO)
-        scores = self._scores(values, allowed)
-        if self.kind == "action" or self.temperature == GREEDY:
-            log_pi = log_greedy(scores, np)
-            log_pi = log_pi if allowed is None else forbid(log_pi, allowed)
-            return plain(Categorical(log_pi), log_pi if self.kind == "action" else scores)
-        log_pi = self._log_softmax(values, allowed) if self.kind == "q" else scores
-        return plain(Categorical(log_pi), scores)
-
-    def _allowed(self, action_masks: Any, n: int) -> np.ndarray | None:
-        """The masks, checked; None if there are none.
-
-        Raises:
-            InputError: The core takes no masks, or they have another shape.
-        """
-        if action_masks is None:
-            return None
-        if not self.masked:
-            raise InputError(
-                f"{self.name} was trained without action masks: leave action_masks out, or load it "
-                "with load_core(..., masks=True)"
-            )
-        return read_masks(action_masks, n, self.spaces.discrete.n, self.name)
-
-    def _scores(self, values: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
-        if self.kind == "probabilities":
-            values = np.log(values, out=np.full_like(values, LOG_ZERO), where=values > 0)
-        if self.kind in ("logits", "probabilities"):
-            return self._log_softmax(values, allowed)
-        return values if allowed is None else np.asarray(forbid(values, allowed))
-
-    def _log_softmax(self, values: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
-        values = values / (self.temperature or 1)
-        return np.asarray(log_softmax(values if allowed is None else forbid(values, allowed), np))
+        values, actions = self.output(obs), self.spaces.actions
+        allowed = allowed_actions(action_masks, len(values), self.masked, actions, self.name)
+        return acting_of(values, self.kind, self.temperature, actions, allowed)
 
     def output(self, obs: ArrayLike) -> np.ndarray:
         """The checked output of the core itself: actions counted from 0, or (B, A) float32."""
@@ -223,25 +185,27 @@ class Core:
         env_action = self.spaces.actions.to_env(action)
         return (env_action[0] if single else env_action), {**fields, PREVIOUS_ACTION: action}
 
-    def with_hysteresis(self, tau: float) -> Core:
+    def with_hysteresis(self, tau: Threshold) -> Core:
         """The same core, which repeats its last action unless a new one is better by `tau`.
 
         "Better" is measured in Q for Q-values, in log-probability for logits and probabilities.
         """
         return self._with(tau, self.limit)
 
-    def with_limit(self, rate: float, burst: float = 1.0, carry_over: bool = False) -> Core:
+    def with_limit(
+        self, rate: float, burst: float = 1.0, carry_over: bool = False, per_head: bool = False
+    ) -> Core:
         """The same core, which makes at most `burst + rate * n` switches in n steps, always.
 
         Without a token it repeats its last action; see `Policy.with_limit`.
         """
-        return self.within(Limit(rate, burst, carry_over))
+        return self.within(Limit(rate, burst, carry_over, per_head))
 
     def within(self, limit: Limit | None) -> Core:
         """The same core within a limit on switching, or without one."""
         return self._with(self.hysteresis, limit)
 
-    def _with(self, hysteresis: float | None, limit: Limit | None) -> Core:
+    def _with(self, hysteresis: Threshold | None, limit: Limit | None) -> Core:
         """The same core with these filters."""
         temperature = None if self.kind == "action" else self.temperature
         return Core(

@@ -12,17 +12,16 @@ from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.policies.action_filters.action_filter import ActionFilter, read_dimensions
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
-from policy_inertia.policies.hysteresis import Hysteresis
+from policy_inertia.policies.head_filters import Threshold, bucket_of, hysteresis_of
 from policy_inertia.policies.memory import Filter, Hold
 from policy_inertia.policies.spaces_with_core import SpacesWithCore
-from policy_inertia.policies.token_bucket import TokenBucket
 
 
 def filters_of(
     method: str,
     spaces: Spaces,
     repeats: tuple[int, ...],
-    hysteresis: float | None,
+    hysteresis: Threshold | None,
     limit: Limit | MovementLimit | None,
     frozen: bool,
 ) -> tuple[Filter, ...]:
@@ -53,22 +52,24 @@ def filters_of(
         spaces.core.refuse_scoreless()
     filters: tuple[Filter, ...] = () if repeats == (1,) else (Hold(repeats),)
     if hysteresis is not None:
-        filters += (Hysteresis(hysteresis),)
+        filters += (hysteresis_of(hysteresis, spaces.actions),)
     if limit is not None:
         counted: Any = limit
-        filters += (TokenBucket(counted, spaces.actions, spaces.masked),)
+        filters += (bucket_of(counted, spaces.actions, spaces.masked),)
     return filters
 
 
 def limit_of(
-    actions: Any, rate: float, burst: float, carry_over: bool = False
+    actions: Any, rate: float, burst: float, carry_over: bool = False, per_head: bool = False
 ) -> Limit | MovementLimit:
     """The limit that bounds actions of this kind: on switching, or on movement."""
-    return Limit(rate, burst, carry_over) if actions.finite else MovementLimit(rate, burst)
+    if actions.finite:
+        return Limit(rate, burst, carry_over, per_head)
+    return MovementLimit(rate, burst, per_head)
 
 
 def _box_filters(
-    method: str, actions: Any, hysteresis: float | None, limit: Any
+    method: str, actions: Any, hysteresis: Threshold | None, limit: Any
 ) -> tuple[Filter, ...]:
     """The filters of a policy with Box actions."""
     if hysteresis is not None:

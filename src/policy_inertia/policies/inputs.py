@@ -50,7 +50,7 @@ def previous_rows(actions: Any, values: ArrayLike, n: int) -> np.ndarray:
     if rows.ndim == 0 and rows == -1:
         return actions.null(n)
     if actions.finite:
-        return _numbers(np.broadcast_to(rows, n), actions.width)
+        return _numbers(np.broadcast_to(rows, (n, *actions.shape)), actions)
     (d,) = actions.shape
     if rows.shape[-1:] != (d,) or rows.shape not in ((d,), (n, d)):
         raise InputError(
@@ -66,10 +66,12 @@ def previous_rows(actions: Any, values: ArrayLike, n: int) -> np.ndarray:
     return rows
 
 
-def _numbers(rows: np.ndarray, n_actions: int) -> np.ndarray:
-    if rows.min(initial=0) < -1 or rows.max(initial=0) >= n_actions:
+def _numbers(rows: np.ndarray, actions: Any) -> np.ndarray:
+    known = actions.contains(rows) | actions.is_null(rows)
+    if not known.all() or rows.min(initial=0) < -1:
+        last = " and more" if actions.shape else f" to {actions.width - 1}"
         raise InputError(
-            f"prev_action holds {rows.min()} to {rows.max()}: expected 0 to {n_actions - 1}, "
-            "or -1 at the start of an episode"
+            f"prev_action holds {rows.min()} to {rows.max()}: expected 0{last}, or -1 at the start "
+            "of an episode"
         )
     return rows

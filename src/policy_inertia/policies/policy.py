@@ -20,6 +20,7 @@ from policy_inertia.policies.action_filters.rule import Rule
 from policy_inertia.policies.adjustable import adjustable_of
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.filters import filters_of, limit_of
+from policy_inertia.policies.head_filters import Threshold
 from policy_inertia.policies.inputs import one_or_batch, previous_rows
 from policy_inertia.policies.mean_action import mean_core
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State, memory_of
@@ -51,7 +52,7 @@ class Policy:
         spaces: Spaces,
         params: Tree,
         repeats: tuple[int, ...] = (1,),
-        hysteresis: float | None = None,
+        hysteresis: Threshold | None = None,
         task: str = "",
         env_kwargs: dict[str, Any] | None = None,
         calibration: Calibration | None = None,
@@ -258,15 +259,18 @@ class Policy:
             calibration=None,
         )
 
-    def with_hysteresis(self, tau: float) -> Policy:
+    def with_hysteresis(self, tau: Threshold) -> Policy:
         """The same policy, which repeats its last action unless a new one is better by `tau`.
 
         "Better" is measured in log-probability, or in Q for DQN. A new action that is better by
-        exactly `tau` is taken. `tau=0` leaves a greedy policy as it is.
+        exactly `tau` is taken. `tau=0` leaves a greedy policy as it is. Of actions with several
+        heads, each head is held for itself, by one threshold for all or one for each.
         """
         return self.replace(hysteresis=tau)
 
-    def with_limit(self, rate: float, burst: float = 1.0, carry_over: bool = False) -> Policy:
+    def with_limit(
+        self, rate: float, burst: float = 1.0, carry_over: bool = False, per_head: bool = False
+    ) -> Policy:
         """The same policy, which makes at most `burst + rate * n` switches in n steps, always.
 
         A method that learned to plan with limits (`limit-dqn`, `limit-sac`) plans with this one.
@@ -276,17 +280,12 @@ class Policy:
         Safe in mid-episode: keep passing the same state. Tokens are then kept, up to the new burst;
         a state that has none starts with a full bucket.
 
-        Args:
-            rate: Tokens per step, from 0 to 1. 0 allows `burst` switches in each episode; 1 is no
-                limit.
-            burst: How many tokens the bucket holds, at least 1.
-            carry_over: Keep the tokens from one episode to the next, instead of starting each
-                episode with a full bucket.
+        The arguments are those of `Limit`; Box actions have a `MovementLimit` instead.
 
         Raises:
             InputError: An argument is out of range, or the method holds its actions by itself.
         """
-        return self.within(limit_of(self.spaces.actions, rate, burst, carry_over))
+        return self.within(limit_of(self.spaces.actions, rate, burst, carry_over, per_head))
 
     def with_filter(self, rule: Rule | None) -> ContinuousCore:
         """The mean action of a policy with Box actions and no controller, behind a filter."""

@@ -19,6 +19,7 @@ from policy_inertia.methods import DISCRETE, TABLES, find_method
 from policy_inertia.metrics.calibration_table import Calibration
 from policy_inertia.origin import from_file, trusted
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
+from policy_inertia.policies.head_filters import Threshold
 from policy_inertia.policies.spaces_with_core import (
     SpacesWithCore,
     StoredCore,
@@ -45,7 +46,7 @@ class PolicyParts:
     spaces: Spaces
     params: Tree
     repeats: tuple[int, ...] = (1,)
-    hysteresis: float | None = None
+    hysteresis: Threshold | None = None
     task: str = ""
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
@@ -62,7 +63,7 @@ class PolicyDescription:
     config_class: str
     spaces: dict[str, Any]
     repeats: tuple[int, ...]
-    hysteresis: float | None
+    hysteresis: Threshold | None
     task: str
     env_kwargs: dict[str, Any]
     calibration: Calibration | None
@@ -87,6 +88,11 @@ def choice_spec(spaces: Spaces, repeats: tuple[int, ...], traits: Traits) -> Spe
         raise InputError(
             f"the actions are a {spec.actions} and the method learns {wanted} ones: train "
             f"{others} on this env"
+        )
+    if spec.actions.finite and spec.actions.shape and (traits.nested or not traits.frozen):
+        raise InputError(
+            f"the actions are a {spec.actions}, and our methods learn Discrete ones: train PPO or "
+            "A2C of Stable-Baselines3, and make it smooth with filters and limits"
         )
     if repeats == (1,):
         return spec

@@ -103,18 +103,20 @@ def check_output(output: Any, kind: OutputKind, n: int, spaces: Spaces, name: st
     values = np.asarray(output)
     if kind == "action":
         return spaces.actions.read(values, n, name)
-    if values.shape != (n, spaces.discrete.n):
+    width = spaces.actions.width
+    if values.shape != (n, width):
         raise InputError(
             f"{name} gave shape {values.shape} for {n} observations: expected {kind} of shape "
-            f"({n}, {spaces.discrete.n}), one for each action of this env"
+            f"({n}, {width}), one for each action of this env"
         )
     with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
         values = values.astype(np.float32) if values.dtype.kind in "biuf" else values
     refuse_not_finite(values, name)
     if kind == "probabilities":
-        totals = values.sum(1, dtype=np.float64)
+        parts: Any = spaces.actions
+        totals = np.stack([values[:, p].sum(1, dtype=np.float64) for p in parts.parts])
         if (values < 0).any() or (abs(totals - 1) > 1e-3).any():
-            worst = totals[abs(totals - 1).argmax()]
+            worst = totals.flat[abs(totals - 1).argmax()]
             raise InputError(
                 f"{name} gave probabilities that sum to {worst:.4g} or are negative: expected "
                 "rows that sum to 1, so give output='logits' or output='q' if they are those"
@@ -130,6 +132,8 @@ def infer_kind(values: np.ndarray, spaces: Spaces, name: str) -> OutputKind:
             the four kinds.
     """
     n = len(values)
+    if spaces.actions.shape:
+        return _infer_heads(values, spaces, name)
     flat = values.size == n and (values.ndim == 1 or spaces.discrete.n > 1)
     if flat:
         refuse_not_finite(values, name)
@@ -149,4 +153,18 @@ def infer_kind(values: np.ndarray, spaces: Spaces, name: str) -> OutputKind:
     raise InputError(
         f"{name} gives {spaces.discrete.n} numbers for an observation, which may be logits or "
         "Q-values: say which, with output='logits' or output='q'"
+    )
+
+
+def _infer_heads(values: np.ndarray, spaces: Spaces, name: str) -> OutputKind:
+    """`infer_kind` for actions with several heads: only actions can be told from the rest."""
+    n, h = len(values), spaces.actions.shape[0]
+    if values.shape == (n, h):
+        refuse_not_finite(values, name)
+        if (values == np.round(values.astype(float))).all():
+            return "action"
+    raise InputError(
+        f"{name} gave {values.dtype} of shape {values.shape} for {n} observations: expected "
+        f"actions ({n}, {h}), or output='logits' for logits of all heads' actions, "
+        f"({n}, {spaces.actions.width})"
     )

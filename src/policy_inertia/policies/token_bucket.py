@@ -13,7 +13,7 @@ import numpy as np
 
 from policy_inertia.actions import bucket
 from policy_inertia.actions.bucket import Limit
-from policy_inertia.actions.masks import forbids
+from policy_inertia.actions.per_head import forbids_some
 from policy_inertia.actions.space import ActionSpace, select
 from policy_inertia.policies.memory import PREVIOUS_ACTION, Field, State
 from policy_inertia.types import Array
@@ -58,7 +58,7 @@ class TokenBucket:
         stuck = np.asarray(tokens < cost)
         fields: State = {}
         if self.masked:
-            forced = stuck & forbids(scores, previous)
+            forced = stuck & forbids_some(scores, previous, self.actions)
             cost = np.where(forced, tokens, cost)  # what is left
             stuck &= ~forced
             fields[FORCED] = state[FORCED] + forced

@@ -9,6 +9,7 @@ from typing import Any
 from policy_inertia.actions.box import Box
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.actions.discrete import Discrete
+from policy_inertia.actions.multi_discrete import MultiDiscrete
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.calibration_table import check_budget
 from policy_inertia.metrics.filter_curve import check_fluctuation
@@ -29,6 +30,7 @@ class Kind:
         limit: The class of its limits.
         together: Whether a budget and a limit can be asked for together.
         trains: Whether a controller can be trained.
+        numbers: Whether actions are numbers, each of which may be declared.
         budget_name: The argument of `smooth` that is a budget of this kind alone; empty if none.
     """
 
@@ -38,6 +40,7 @@ class Kind:
     limit: type[Any]
     together: bool = False
     trains: bool = True
+    numbers: bool = False
     budget_name: str = ""
 
     def limit_of(self, limit: Any) -> Any:
@@ -60,10 +63,10 @@ class Kind:
         Raises:
             InputError: Its actions are not numbers.
         """
-        if self.trains:
+        if not self.numbers:
             raise InputError(
-                f"dimensions are declared and the actions of {core.name} are Discrete: they are "
-                "for continuous actions, so leave them out"
+                f"dimensions are declared and the actions of {core.name} are a "
+                f"{core.spaces.actions}: they are for continuous actions, so leave them out"
             )
         return core.with_dimensions(dimensions)
 
@@ -77,6 +80,7 @@ def _switching_goal(budget: float | None, limit: Limit | None) -> Goal:
 
 KINDS: dict[str, Kind] = {
     Discrete.kind: Kind(SWITCHING, _switching_goal, check_budget, Limit),
+    MultiDiscrete.kind: Kind(SWITCHING, _switching_goal, check_budget, Limit, trains=False),
     Box.kind: Kind(
         MOVEMENT,
         MovementGoal,
@@ -84,6 +88,7 @@ KINDS: dict[str, Kind] = {
         MovementLimit,
         together=True,
         trains=False,
+        numbers=True,
         budget_name="max_fluctuation",
     ),
 }

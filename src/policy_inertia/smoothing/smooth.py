@@ -276,8 +276,8 @@ def _trains(asked: Asked, hysteresis_only: bool, mu: bool) -> bool:
         raise InputError("train and hysteresis_only contradict each other: give one of them")
     if (asked.train or mu) and not asked.kind.trains:
         raise InputError(
-            f"{'train' if asked.train else 'mu'} asks for a trained controller, and the actions "
-            "are continuous: only filters and limits are for them, so leave it out"
+            f"{'train' if asked.train else 'mu'} asks for a trained controller, which is for "
+            "Discrete actions: only filters and limits are for these, so leave it out"
         )
     return asked.kind.trains and not hysteresis_only
 

@@ -279,6 +279,8 @@ def decide_within(
         inside = "within" if stakes.amount(best) <= budget else "not within"
         about_budget = f" ({inside} the budget of {budget:.3g})"
     keeps = stakes.wording.keeps.format(burst=limit.burst, rate=limit.rate)
+    if getattr(limit, "per_head", False):
+        keeps += ", in each head"
     if FORCED.name in best.values:
         forced = FORCED.show(float(best.values[FORCED.name].mean()))
         keeps += f" (but for {forced} an episode that action masks forced)"
