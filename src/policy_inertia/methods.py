@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from policy_inertia.algorithms.box_sac import BoxSACConfig
+from policy_inertia.algorithms.controllers.box_inertia import BoxInertiaConfig
 from policy_inertia.algorithms.controllers.dial import DialConfig
 from policy_inertia.algorithms.controllers.gate import GateConfig
 from policy_inertia.algorithms.controllers.inertia import InertiaConfig
@@ -79,9 +80,17 @@ METHODS: dict[str, Method] = {
     "nsac-ip": Method("NSAC trained with a penalty on switching", _NSAC, penalty=PENALTY),
 }
 
+_BOX_SAC, _TD3 = BoxSACConfig(), TD3Config()
+
 BOX_METHODS: dict[str, Method] = {
-    "sac": Method("soft actor-critic, twin critics, learned temperature", BoxSACConfig()),
-    "td3": Method("TD3: a deterministic actor, twin critics, delayed updates", TD3Config()),
+    "sac": Method("soft actor-critic, twin critics, learned temperature", _BOX_SAC),
+    "td3": Method("TD3: a deterministic actor, twin critics, delayed updates", _TD3),
+    "nsac": Method("the paper's learned inertia around SAC", BoxInertiaConfig(core=_BOX_SAC)),
+    "ntd3": Method("the same learned inertia around TD3", BoxInertiaConfig(core=_TD3)),
+    "nsac-each": Method(
+        "an inertia for each number of an action around SAC",
+        BoxInertiaConfig(core=_BOX_SAC, per_dimension=True),
+    ),
 }
 """Methods for continuous actions. A name in both tables is one method: the env's actions decide."""
 

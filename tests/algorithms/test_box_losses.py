@@ -86,3 +86,60 @@ def test_smoothed_action_keeps_to_its_noise_and_to_the_bounds() -> None:
 def test_deterministic_actor_ascends_the_first_critic_alone() -> None:
     q = np.array([[1.0, 2.0], [50.0, 60.0]])
     assert box_losses.deterministic_actor_loss(q) == pytest.approx(-1.5)
+
+
+def core_density(a: float) -> float:
+    return density(a, 0.4, 0.6)
+
+
+def test_entropy_of_the_mixture_is_that_of_a_numerical_integral() -> None:
+    """Over the atom at a_prev, which counts, and the density, which is integrated."""
+    mu = 0.3
+
+    def term(a: float) -> float:
+        p = (1 - mu) * core_density(a)
+        return -p * np.log(p) if p > 0 else 0.0
+
+    integral, _ = integrate.quad(term, -1, 1, limit=200)
+    expected = -mu * np.log(mu) + integral
+    core_entropy, _ = integrate.quad(
+        lambda a: -core_density(a) * np.log(max(core_density(a), 1e-300)), -1, 1, limit=200
+    )
+    ours = box_losses.mixed_entropy(np.array([mu]), np.array([core_entropy]))
+    assert float(ours[0]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_value_of_the_mixture_is_that_of_a_numerical_integral() -> None:
+    mu, prev, alpha, gate_alpha = 0.7, 0.25, 0.2, 0.5
+
+    def q(a: float) -> float:
+        return float(np.sin(3 * a) - a**2)
+
+    def followed(a: float) -> float:
+        return core_density(a) * (q(a) - alpha * np.log(max(core_density(a), 1e-300)))
+
+    follow, _ = integrate.quad(followed, -1, 1, limit=200)
+    gate = -mu * np.log(mu) - (1 - mu) * np.log(1 - mu)
+    expected = mu * q(prev) + (1 - mu) * follow + gate_alpha * gate
+    ours = box_losses.mixed_value(
+        np.array([mu]), np.array([q(prev)]), np.array([follow]), gate_alpha
+    )
+    assert float(ours[0]) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("gain", [-2.0, 0.0, 0.3, 5.0])
+def test_best_gate_is_where_the_value_is_largest(gain: float) -> None:
+    grid = np.linspace(0, 1, 100_001)
+    values = box_losses.mixed_value(grid, np.full_like(grid, gain), np.zeros_like(grid), 0.4)
+    best = box_losses.best_gate(np.array(gain), 0.4)
+    assert float(best) == pytest.approx(grid[np.argmax(values)], abs=2e-3)
+
+
+def test_entropy_of_a_certain_gate_is_zero_and_has_no_nan() -> None:
+    assert box_losses.gate_entropy(np.array([0.0, 1.0])).tolist() == [0.0, 0.0]
+
+
+def test_weight_of_the_gates_entropy_falls_where_the_gate_is_too_random() -> None:
+    gradient = jax.grad(box_losses.gate_temperature_loss)
+    assert gradient(0.0, 0.6, 0.2) > 0  # descent lowers it
+    assert gradient(0.0, 0.1, 0.2) < 0

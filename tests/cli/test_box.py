@@ -90,7 +90,7 @@ def test_dial_of_a_filter_shows_its_curve_against_the_fluctuation(
     ("words", "says"),
     [
         (("evaluate", "CORE", "--hysteresis", 0.1), "hysteresis compares the scores of Discrete"),
-        (("evaluate", "CORE", "--price", 0.1), "a price is for a dial, which has Discrete ones"),
+        (("evaluate", "CORE", "--price", 0.1), "no dial, which prices are for"),
         (("evaluate", "CORE", "--budget", 0.1), "shaky has no filter, so there is nothing to set"),
         (("evaluate", "CORE", "--limit", 2), "the rate of a limit is 2"),
         (("evaluate", "CORE", "--env", "CartPole-v1"), "and CartPole-v1 has a Discrete"),

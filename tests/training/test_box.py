@@ -29,6 +29,7 @@ SMALL: dict[str, Any] = {
     "final_episodes": 2,
 }
 METHODS = ("sac", "td3")
+NESTED: dict[str, Any] = {"core": {"hidden": (8, 8)}}
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +49,11 @@ def policy(request: pytest.FixtureRequest, runs: dict[str, Path]) -> pi.Policy:
 
 
 def new_session(method: str) -> Session:
-    changes = {k: v for k, v in SMALL.items() if k not in ("eval_episodes", "final_episodes")}
-    return Session(settings(method, "two joints", actions="box", seed=3, **changes), TwoJoints)
+    changes = {**SMALL, **(NESTED if method not in METHODS else {}), "actions": "box", "seed": 3}
+    return Session(settings(method, "two joints", **changes), TwoJoints)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, "nsac-each"])
 def test_run_with_box_actions_is_restored_bit_for_bit(method: str, tmp_path: Path) -> None:
     session = new_session(method)
     while session.step < 200:
@@ -234,3 +235,27 @@ def test_run_whose_actions_are_not_the_methods_is_refused() -> None:
     values = settings("sac", "Pendulum-v1").to_dict() | {"actions": "discrete"}
     with pytest.raises(InputError):
         RunConfig.from_dict(values)
+
+
+def test_policy_with_inertia_is_saved_evaluated_and_taken_apart(tmp_path: Path) -> None:
+    changes = {**SMALL, **NESTED, "steps": 160, "eval_every": 160}
+    policy = pi.train("ntd3", HoldStill, tmp_path / "r", **changes)
+    copy = pi.Policy.load(tmp_path / "r")
+    obs = np.zeros((2, 3), np.float32)
+    start, state = copy.predict(obs, deterministic=True)
+    np.testing.assert_array_equal(start, copy.core().predict(obs, deterministic=True)[0])
+    np.testing.assert_array_equal(
+        state["previous_action"], policy.predict(obs)[1]["previous_action"]
+    )
+    assert copy.inertia(obs).tolist() == [0, 0]
+    assert (copy.inertia(obs, [0.5]) > 0).all()
+    figures = pi.evaluate(copy, HoldStill, 3).summary()
+    assert 0 < figures["mu_mean"] < 1
+    assert figures["switch_mixed_minus_core"] < 0
+    result = (tmp_path / "r" / "result.json").read_text()
+    assert '"core"' in result
+    with pytest.raises(InputError, match="has a controller"):
+        copy.with_filter(pi.Exponential(0.3))
+    with pytest.raises(InputError, match="controller"):
+        pi.export(copy, tmp_path / "p.onnx")
+    assert pi.model_card(copy, tmp_path / "card", HoldStill, episodes=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,3 +48,32 @@ class NoisyPoint(NamedTuple):
     def probability(self, actions: np.ndarray) -> np.ndarray:
         """0: a density gives no single action a probability."""
         return np.zeros(len(actions), np.float32)
+
+
+class Mixture(NamedTuple):
+    """mu delta(a_prev) + (1 - mu) core: the paper's inertia, for all numbers at once or for each.
+
+    At an episode's start mu is 0.
+    """
+
+    mu: Array
+    """(B, 1): repeat the whole action; or (B, d): each number for itself."""
+    prev_action: np.ndarray
+    """(B, d); NaN at an episode's start."""
+    core: Any
+
+    def mode(self) -> np.ndarray:
+        """Repeat where that is more probable than not, else the core's mode."""
+        return np.where(np.asarray(self.mu) > 0.5, self.prev_action, self.core.mode())
+
+    def sample(self, rng: np.random.Generator) -> np.ndarray:
+        action = self.core.sample(rng)
+        repeat = rng.random(self.mu.shape) < self.mu
+        return np.where(repeat, self.prev_action, action).astype(np.float32)
+
+    def probability(self, actions: np.ndarray) -> np.ndarray:
+        """The probability of repeating, where the action is the previous one."""
+        same: Any = np.asarray(actions == self.prev_action)
+        if self.mu.shape[-1] == 1:
+            same = same.all(-1, keepdims=True)
+        return np.asarray(self.mu * same).prod(-1).astype(np.float32)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 import optax
 from jax import numpy as jnp
 
+from policy_inertia.actions.box import Point
+from policy_inertia.actions.gaussian import SquashedGaussian
 from policy_inertia.algorithms import box_losses
 from policy_inertia.algorithms.learning import Critics, descend
 from policy_inertia.networks.perceptron import Network
@@ -25,6 +28,21 @@ def noises(key: Array, n: int, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """The next key, and `n` arrays of standard Gaussian numbers, (n, *shape)."""
     key, used = jax.random.split(key)
     return key, jax.random.normal(used, (n, *shape))
+
+
+def drawn_action(core: Any, noise: Array) -> tuple[Array, Array]:
+    """An action of the core and the log-density of each of its numbers: (B, d) each.
+
+    A core that is certain has no density: its logarithm counts as 0.
+    """
+    return DRAWS[type(core)](core, noise)
+
+
+DRAWS: dict[type, Callable[[Any, Array], tuple[Array, Array]]] = {
+    SquashedGaussian: lambda core, noise: box_losses.squashed_sample(core.mean, core.log_std, noise),
+    Point: lambda core, noise: (core.actions, jnp.zeros_like(core.actions)),
+}
+"""By the core's kind of distribution."""
 
 
 def value(network: Network, critics: Tree, obs: Array, action: Array) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 
 from jax import lax
 from jax import numpy as jnp
+from jax.scipy.special import entr, expit
 
 from policy_inertia.types import Array, Number
 
@@ -65,6 +66,45 @@ def soft_actor_loss(q: Array, log_pi: Array, alpha: Number) -> Array:
 def temperature_loss(log_alpha: Array, log_pi: Array, target_entropy: float) -> Array:
     """E[-alpha (log pi + target)], gradients through alpha alone: Equation 18 there."""
     return -jnp.exp(log_alpha) * lax.stop_gradient(log_pi + target_entropy).mean()
+
+
+def gate_entropy(mu: Array) -> Array:
+    """h(mu) = -mu log mu - (1 - mu) log(1 - mu), the entropy of repeating or not; 0 at the ends."""
+    return entr(mu) + entr(1 - mu)
+
+
+def mixed_entropy(mu: Array, core_entropy: Array) -> Array:
+    """H of pi = mu delta(a_prev) + (1 - mu) pi_core: h(mu) + (1 - mu) H(pi_core).
+
+    The atom has no volume, so density and atom do not mix. One mu for all numbers: (B,) and the
+    core's whole entropy (B,). One for each number: (B, d) and (B, d), to be summed over d.
+    """
+    return gate_entropy(mu) + (1 - mu) * core_entropy
+
+
+def mixed_value(mu: Array, repeat: Array, follow: Array, gate_alpha: Number) -> Array:
+    """V(s, a_prev) = mu Q(s, a_prev) + (1 - mu) V_core + alpha_gate h(mu), for one mu: (B,).
+
+    Args:
+        mu: (B,) the inertia.
+        repeat: (B,) Q(s, a_prev).
+        follow: (B,) V_core = Q(s, a) - alpha log pi_core(a|s), with a from the core.
+        gate_alpha: The weight of the gate's entropy.
+    """
+    return mu * repeat + (1 - mu) * follow + gate_alpha * gate_entropy(mu)
+
+
+def best_gate(gain: Array, gate_alpha: Number) -> Array:
+    """The mu that maximises `mixed_value`: sigmoid(gain / alpha_gate), with gain = repeat - follow.
+
+    With one mu for each number, gain is what repeating that number is worth, given the others.
+    """
+    return expit(gain / gate_alpha)
+
+
+def gate_temperature_loss(log_alpha: Array, entropy: Array, target: float) -> Array:
+    """E[alpha (h(mu) - target)], gradients through alpha alone."""
+    return jnp.exp(log_alpha) * lax.stop_gradient(entropy - target)
 
 
 def deterministic_actor_loss(q: Array) -> Array:

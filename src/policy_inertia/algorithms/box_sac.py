@@ -129,11 +129,15 @@ def box_sac(config: BoxSACConfig, spec: Spec) -> interface.Algorithm:
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> interface.Acting:
         return interface.plain_box(outputs(params, obs, xp), len(obs))
 
-    return interface.Algorithm(
+    def temperature(state: BoxSACState) -> Array:
+        return jnp.exp(state.log_alpha)  # its first value if it is not learned
+
+    return interface.Soft(
         init,
         update,
         lambda state: state.actor,
         apply,
         (config.train_interval,),
         replace(interface.sampling(apply, spec.actions), epsilon=interface.random_before_learning),
+        temperature,
     )

@@ -117,6 +117,8 @@ class CoreOutputs(NamedTuple):
     """At the observations."""
     next: OverActions
     """At the next observations."""
+    temperature: Number = 0.0
+    """The weight of the core's entropy, for Box actions; 0 for a core without one."""
 
 
 class Updated(NamedTuple):
@@ -320,6 +322,14 @@ class Algorithm:
     policy: Parameters | None = field(default=None, kw_only=True)
     """Take from the state the parameters of the policy that is evaluated and saved, where they are
     not those that act in training: for example, an average."""
+
+
+@dataclass(frozen=True)
+class Soft(Algorithm):
+    """An algorithm for Box actions that values its own entropy."""
+
+    temperature: Callable[[Tree], Array]
+    """Take the weight of the entropy from the state."""
 
 
 class HoldProbability(Protocol):

@@ -24,6 +24,8 @@ from policy_inertia.algorithms.interface import (
     AlgorithmConfig,
     CoreOutputs,
     Nested,
+    OverActions,
+    Soft,
     Traits,
     Updated,
 )
@@ -68,7 +70,7 @@ class Controller(Protocol):
 
     def explore(
         self, params: Tree, obs: np.ndarray, prev: np.ndarray, core: Acting, drawn: np.ndarray
-    ) -> Categorical:
+    ) -> OverActions:
         """Give the distribution to act by in training (see `Behaviour`)."""
 
 
@@ -168,7 +170,7 @@ def nested(core: Algorithm, controller: Controller, spec: Spec) -> Nested:
 
     def explore(
         params: NestedParams, obs: np.ndarray, prev_action: np.ndarray, drawn: np.ndarray
-    ) -> Categorical:
+    ) -> OverActions:
         core_acting = core.apply(params.core, obs, prev_action, np)
         own = controller.explore(params.controller, obs, prev_action, core_acting, drawn)
         if not spec.masked:
@@ -197,10 +199,13 @@ def nested(core: Algorithm, controller: Controller, spec: Spec) -> Nested:
 def core_outputs(core: Algorithm, state: Tree, batch: Transition) -> CoreOutputs:
     """Compute the core's distributions at a minibatch's observations and next observations."""
     params = core.acting(state)
-    return CoreOutputs(
-        core.apply(params, batch.obs, batch.prev_action).policy,
-        core.apply(params, batch.next_obs, batch.action).policy,
+    now, then = (
+        core.apply(params, obs, last).policy
+        for obs, last in ((batch.obs, batch.prev_action), (batch.next_obs, batch.action))
     )
+    if isinstance(core, Soft):
+        return CoreOutputs(now, then, core.temperature(state))
+    return CoreOutputs(now, then)
 
 
 def _when(
