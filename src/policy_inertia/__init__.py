@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from policy_inertia.smoothing.smooth_actions import SmoothActions as SmoothActions
     from policy_inertia.study.run.scheduler import compare as compare
     from policy_inertia.training.loop import train as train
+    from policy_inertia.tuning.tune import tune as tune
 
 _HOME = {
     "Butterworth": "policies.action_filters.butterworth",
@@ -76,6 +77,7 @@ _HOME = {
     "smooth": "smoothing.smooth",
     "summarise": "metrics.measures",
     "train": "training.loop",
+    "tune": "tuning.tune",
 }
 _NEED_LOADERS = ("Policy", "load_core")  # importing interop registers the loaders of cores
 __all__ = sorted(_HOME)

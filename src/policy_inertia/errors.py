@@ -34,6 +34,10 @@ class TrustError(InputError):
         self.refusal = refusal
 
 
+class DivergenceError(InputError):
+    """Training has ended in NaN: the settings do not suit the task."""
+
+
 class Stopped(KeyboardInterrupt):
     """A signal has stopped the work.
 

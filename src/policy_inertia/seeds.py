@@ -29,6 +29,8 @@ class Stream(IntEnum):
     """The random episodes that measure the scale of observations."""
     SELECTION = 2**31 + 8
     """The episodes on which modes, and the policies of several evaluations, are compared."""
+    TUNING = 2**31 + 9
+    """The settings that a tuner tries, by trial."""
 
 
 def training_seed(seed: int, env: int, episode: int) -> int:

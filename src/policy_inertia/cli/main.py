@@ -32,6 +32,7 @@ from policy_inertia.cli.study import Study
 from policy_inertia.cli.tasks import Tasks
 from policy_inertia.cli.theory import Theory
 from policy_inertia.cli.train import Train
+from policy_inertia.cli.tune import Tune
 from policy_inertia.cli.view import complain, out, say
 from policy_inertia.errors import InputError, Stopped, TrustError, nearest
 from policy_inertia.machine import use_one_thread
@@ -45,6 +46,7 @@ COMMANDS: dict[str, type[Command]] = {
         Measure,
         Dial,
         Smooth,
+        Tune,
         Compare,
         Study,
         Report,

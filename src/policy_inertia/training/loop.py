@@ -19,7 +19,7 @@ from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.envs.making import EnvLike, copyable, name_of
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.vector import Envs
-from policy_inertia.errors import InputError, Stopped
+from policy_inertia.errors import DivergenceError, Stopped
 from policy_inertia.evaluation.evaluate import evaluate, sampled_and_greedy
 from policy_inertia.metrics.measures import select_measures
 from policy_inertia.policies.policy import Policy
@@ -248,7 +248,7 @@ class Run:
         self.next_eval = session.step  # a run that is stopped before the end of this starts with it
         policy = session.policy()
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(policy.params)):
-            raise InputError(
+            raise DivergenceError(
                 f"training diverged before step {session.step} (the networks hold NaN): lower the "
                 "learning rate or scale the rewards; the last checkpoint is untouched"
             )
