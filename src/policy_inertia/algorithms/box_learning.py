@@ -39,7 +39,7 @@ def drawn_action(core: Any, noise: Array) -> tuple[Array, Array]:
 
 
 DRAWS: dict[type, Callable[[Any, Array], tuple[Array, Array]]] = {
-    SquashedGaussian: lambda core, noise: box_losses.squashed_sample(core.mean, core.log_std, noise),
+    SquashedGaussian: lambda x, noise: box_losses.squashed_sample(x.mean, x.log_std, noise),
     Point: lambda core, noise: (core.actions, jnp.zeros_like(core.actions)),
 }
 """By the core's kind of distribution."""
