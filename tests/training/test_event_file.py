@@ -1,6 +1,7 @@
 """Event files, against the messages and the checksum of tensorboardX."""
 
 import struct
+import time
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from tensorboardX.proto.event_pb2 import Event
 from tensorboardX.record_writer import masked_crc32c
 from tensorboardX.summary import scalar
 
-from policy_inertia.training import event_file
 from policy_inertia.training.event_file import scalar_record, start_record, version_record
 
 
@@ -27,7 +27,7 @@ def theirs(**fields: Any) -> bytes:
 def test_records_are_those_of_tensorboardx(
     step: int, tag: str, value: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_file.time, "time", lambda: 1.5e9)
+    monkeypatch.setattr(time, "time", lambda: 1.5e9)
     assert scalar_record(step, tag, value) == theirs(step=step, summary=scalar(tag, value))
     assert version_record() == theirs(file_version="brain.Event:2")
     assert start_record(step) == theirs(step=step, session_log={"status": 1})

@@ -40,6 +40,7 @@ SLOW = [pytest.param(m, marks=pytest.mark.slow) for m in METHODS if m not in (*Q
 
 
 @pytest.mark.parametrize("method", [*QUICK, *SLOW])
+@pytest.mark.usefixtures("quick_compiler")
 def test_every_method_trains_and_its_file_acts_the_same(method: Any, tmp_path: Path) -> None:
     policy = train(method, Catch, tmp_path, **small(method))
     loaded = Policy.load(tmp_path)
@@ -54,6 +55,7 @@ def test_every_method_trains_and_its_file_acts_the_same(method: Any, tmp_path: P
 
 
 @pytest.mark.parametrize("method", ["dqn", "nsac", "dial-dqn"])
+@pytest.mark.usefixtures("quick_compiler")
 def test_exported_file_is_the_policy(method: str, tmp_path: Path) -> None:
     policy = train(method, Catch, tmp_path / "run", **small(method))
     exported = export(policy, tmp_path / "policy.onnx")
@@ -61,6 +63,7 @@ def test_exported_file_is_the_policy(method: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["nsac", "dqn-repeat"])
+@pytest.mark.usefixtures("quick_compiler")
 def test_stopped_run_ends_bit_for_bit_like_one_that_was_not(method: str, tmp_path: Path) -> None:
     train(method, Catch, tmp_path / "whole", **small(method))
     train(method, Catch, tmp_path / "cut", **{**small(method), "steps": 24})
@@ -68,6 +71,7 @@ def test_stopped_run_ends_bit_for_bit_like_one_that_was_not(method: str, tmp_pat
     assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
 
 
+@pytest.mark.usefixtures("quick_compiler")
 def test_frames_in_a_file_change_nothing(tmp_path: Path) -> None:
     train("dqn", Catch, tmp_path / "memory", **small("dqn"))
     frames = str(tmp_path / "frames")
@@ -88,6 +92,7 @@ def test_memory_map_without_pixels_is_refused(tmp_path: Path) -> None:
         Session(settings("dqn", "CartPole-v1", memory_map=str(tmp_path)), "CartPole-v1")
 
 
+@pytest.mark.usefixtures("quick_compiler")
 def test_controller_is_asked_piece_by_piece_and_says_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
