@@ -47,7 +47,8 @@ def kernels(params: Tree, image: Image) -> list[tuple[Any, Any, int]]:
 def test_the_torso_is_the_convolutions_of_its_row(image: Image, xp: Any) -> None:
     params = init_torso(np.random.default_rng(0), image)
     x = pixels(image)
-    y = torso(params, xp.asarray(x), image, xp)
+    outputs = partial(torso, image=image, xp=xp)
+    y = (outputs if xp is np else jax.jit(outputs))(params, xp.asarray(x))
     assert y.shape == (3, torso_size(image))
     np.testing.assert_allclose(y, by_xla(kernels(params, image), x, image), atol=1e-5)
     layers = (BYTES, *convolutions(params, image))
@@ -59,24 +60,26 @@ def test_the_torso_is_the_convolutions_of_its_row(image: Image, xp: Any) -> None
 def test_a_batch_gives_the_same_as_single_images(twins: int | None, n: int) -> None:
     image = (1, 36, 40)
     params, x = init_torso(np.random.default_rng(0), image, twins), jnp.asarray(pixels(image, n))
-    single = [torso(params, x[i : i + 1], image) for i in range(n)]
-    np.testing.assert_allclose(torso(params, x, image), jnp.concatenate(single, -2), atol=1e-6)
+    outputs = jax.jit(partial(torso, image=image))
+    single = [outputs(params, x[i : i + 1]) for i in range(n)]
+    np.testing.assert_allclose(outputs(params, x), jnp.concatenate(single, -2), atol=1e-6)
 
 
 @pytest.mark.parametrize("image", [ATARI, (3, 51, 37), MINATAR])
 @pytest.mark.parametrize("n", [3, 16])
+@pytest.mark.usefixtures("quick_compiler")
 def test_gradients_agree_with_those_of_xlas_convolutions(image: Image, n: int) -> None:
     params = init_torso(np.random.default_rng(0), image)
     x = pixels(image, n)
     weight = np.random.default_rng(2).normal(size=(n, torso_size(image))).astype(np.float32)
-    gradients = jax.grad(lambda p: (torso(p, x, image) * weight).sum())(params)
+    gradients = jax.jit(jax.grad(lambda p: (torso(p, x, image) * weight).sum()))(params)
     strides = [stride for *_, stride in kernels(params, image)]
 
     def loss(weights: list[tuple[Any, Any]]) -> jax.Array:
         layers = [(w, b, s) for (w, b), s in zip(weights, strides, strict=True)]
         return (by_xla(layers, x, image) * weight).sum()
 
-    expected = jax.grad(loss)([(w, b) for w, b, _ in kernels(params, image)])
+    expected = jax.jit(jax.grad(loss))([(w, b) for w, b, _ in kernels(params, image)])
     for (w, b, _), (dw, db) in zip(kernels(gradients, image), expected, strict=True):
         np.testing.assert_allclose(w, dw, atol=1e-5 * abs(dw).max() + 1e-7)
         np.testing.assert_allclose(b, db, atol=1e-5 * abs(db).max() + 1e-7)
@@ -87,14 +90,15 @@ def weighted_sum(params: Tree, x: np.ndarray, weight: np.ndarray) -> Array:
 
 
 @pytest.mark.parametrize("n", [3, 16])
+@pytest.mark.usefixtures("quick_compiler")
 def test_gradients_of_twins_agree_with_those_of_two_networks(n: int) -> None:
     params = init_torso(np.random.default_rng(0), ATARI, twins=2)
     x = pixels(ATARI, n)
     weight = np.random.default_rng(2).normal(size=(2, n, torso_size(ATARI))).astype(np.float32)
-    gradients = jax.grad(partial(weighted_sum, x=x, weight=weight))(params)
+    gradients = jax.jit(jax.grad(partial(weighted_sum, x=x, weight=weight)))(params)
     for i in range(2):
         one = [{k: v[i] for k, v in layer.items()} for layer in params]
-        expected = jax.grad(partial(weighted_sum, x=x, weight=weight[i]))(one)
+        expected = jax.jit(jax.grad(partial(weighted_sum, x=x, weight=weight[i])))(one)
         for layer, single in zip(gradients, expected, strict=True):
             for k in ("w", "b"):
                 tolerance = 1e-5 * abs(single[k]).max() + 1e-7
@@ -134,7 +138,7 @@ def test_twins_are_two_networks() -> None:
     network = Network(Spec(4 * 84 * 84, Discrete(2), image=ATARI), (16,), 2, extra=3)
     params = network.init(np.random.default_rng(0), twins=2)
     x, extra = pixels(ATARI), np.random.default_rng(2).normal(size=(3, 3)).astype(np.float32)
-    outputs = network(params, x, extra)
+    outputs = jax.jit(network)(params, x, extra)
     for i in range(2):
         one = {
             part: [{k: v[i] for k, v in layer.items()} for layer in layers]

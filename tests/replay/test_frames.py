@@ -40,10 +40,12 @@ def transition(*fields: Any) -> Transition:
 
 
 def everything(replay: FrameReplay) -> Transition:
-    words = np.full((len(replay), replay.width), -1, np.int32)
+    n = len(replay)
+    rows = 1 << n.bit_length()  # few shapes: each is compiled
+    words = np.full((rows, replay.width), -1, np.int32)
     every: Any = Each()
-    replay.sample(every, (len(replay),), words)
-    return Transition(*map(np.asarray, replay.unpack(words)))
+    replay.sample(every, (n,), words[:n])
+    return Transition(*(np.asarray(field)[:n] for field in replay.unpack(words)))
 
 
 class Game:
