@@ -58,7 +58,7 @@ def test_the_model_card_has_the_figures_of_each(name: str) -> None:
     ("name", "says"),
     [
         ("two-wy", "there is no file two-wy, and no policy of that name .*did you mean 'two-way'"),
-        ("nonsense", "there is no file nonsense, .*choose one of merge"),
+        ("nonsense", "there is no file nonsense, .*choose one of intersection"),
     ],
 )
 def test_a_name_that_no_policy_has_is_refused(name: str, says: str) -> None:

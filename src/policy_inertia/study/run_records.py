@@ -9,7 +9,7 @@ works without training.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +90,9 @@ class Records:
         )
 
     def restore(self, run: Run) -> None:
-        """Write the small files of a run from its record."""
-        restore(read_record(self.file(run)), run.path)
+        """Write the small files of a run from its record, with all settings of today."""
+        record = read_record(self.file(run))
+        restore(replace(record, config=_all_settings(record, run)), run.path)
 
     def write(self, run: Run) -> None:
         """Write the record of a finished run, if this folder is writable."""
@@ -153,15 +154,16 @@ def restore(record: Record, run: Path) -> None:
     write_json(run / "result.json", {"format": FORMAT, **record.result.to_dict()})
 
 
-def _different(record: Record, run: Run) -> list[str]:
-    """Return the names of the settings in which a record and a run differ.
-
-    A setting that the record lacks came later: it then had the paper's value.
-    """
+def _all_settings(record: Record, run: Run) -> dict[str, Any]:
+    """Return a record's settings; one that it lacks came later, and then had the paper's value."""
     config = run.config
-    before = settings(config.method, config.env, preset="paper", actions=config.actions)
-    first, new = (json.loads(json.dumps(x.to_dict())) for x in (before, run.config))
-    old = merge(first, record.config)
+    paper = settings(config.method, config.env, preset="paper", actions=config.actions)
+    return merge(json.loads(json.dumps(paper.to_dict())), record.config)
+
+
+def _different(record: Record, run: Run) -> list[str]:
+    """Return the names of the settings in which a record and a run differ."""
+    old, new = _all_settings(record, run), json.loads(json.dumps(run.config.to_dict()))
     return [n for n in {**new, **old} if n not in FREE and old.get(n) != new.get(n)]
 
 
