@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from policy_inertia.policies.action_filters.one_euro import OneEuro as OneEuro
     from policy_inertia.policies.action_filters.rate_limit import RateLimit as RateLimit
     from policy_inertia.policies.continuous import ContinuousCore as ContinuousCore
+    from policy_inertia.policies.core_loaders import load_core as load_core
     from policy_inertia.policies.cores import Core as Core
-    from policy_inertia.policies.cores import load_core as load_core
     from policy_inertia.policies.policy import Policy as Policy
     from policy_inertia.run_settings import RunConfig as RunConfig
     from policy_inertia.run_settings import settings as settings
@@ -69,7 +69,7 @@ _HOME = {
     "export": "interop.onnx_out",
     "export_c": "interop.c_out",
     "export_numpy": "interop.numpy_out",
-    "load_core": "policies.cores",
+    "load_core": "policies.core_loaders",
     "measure": "interop.measure",
     "model_card": "interop.model_card",
     "oscillation_ratio": "metrics.episodes",

@@ -31,6 +31,8 @@ class Stream(IntEnum):
     """The episodes on which modes, and the policies of several evaluations, are compared."""
     TUNING = 2**31 + 9
     """The settings that a tuner tries, by trial."""
+    SAFETY = 2**31 + 10
+    """The episodes of the sequential test of `smooth`, by batch."""
 
 
 def training_seed(seed: int, env: int, episode: int) -> int:

@@ -126,8 +126,8 @@ def offering(action=None, observation=None):
         (offering(action=spaces.Box(-np.inf, 1, (2,))), "Box.*number 0 .*has no lower bound"),
         (offering(action=spaces.MultiDiscrete([2, 3])), "MultiDiscrete.*Discrete"),
         (
-            offering(observation=spaces.Dict({"a": spaces.Discrete(2)})),
-            "Dict.*FlattenObservation",
+            offering(observation=spaces.Tuple([spaces.Discrete(2)])),
+            "Tuple.*FlattenObservation",
         ),
         ("CartPole-v11", "did you mean 'CartPole-v1'"),
         ("TwoWay-v0", "did you mean 'policy_inertia/TwoWay-v0'"),

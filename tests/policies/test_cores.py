@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from policy_inertia import InputError, evaluate, load_core
-from policy_inertia.policies.cores import LOADERS, Core, CoreOptions, Loader, register_loader
+from policy_inertia.policies.core_loaders import LOADERS, CoreOptions, Loader, register_loader
+from policy_inertia.policies.cores import Core
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.probing import OutputKind
 from tests.support import probes
@@ -151,7 +152,7 @@ def test_files_that_no_loader_accepts_are_refused(tmp_path: Path) -> None:
 def test_public_names_that_need_loaders_register_them(name: str) -> None:
     code = (
         f"import policy_inertia as pi; pi.{name}; "
-        "from policy_inertia.policies.cores import LOADERS; print(len(LOADERS))"
+        "from policy_inertia.policies.core_loaders import LOADERS; print(len(LOADERS))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) == 5

@@ -6,7 +6,7 @@ import pytest
 
 from policy_inertia import InputError, Policy, evaluate
 from policy_inertia.interop.any_policy import load_any
-from policy_inertia.policies.cores import load_core
+from policy_inertia.policies.core_loaders import load_core
 from policy_inertia.policies.trained import FOLDER, find_trained, trained_policies
 
 LARGEST = 3_000_000  # bytes of all of them

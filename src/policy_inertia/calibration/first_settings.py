@@ -80,8 +80,9 @@ class _Gaps:
         deterministic: bool = False,
         action_masks: np.ndarray | None = None,
     ) -> tuple[np.ndarray, State]:
-        obs = self.policy.spaces.encode(np.asarray(observation), action_masks)
-        memory = self.policy.memory.at(state, len(obs), episode_start)
+        rows = np.asarray(observation)
+        memory = self.policy.memory.at(state, len(rows), episode_start)
+        obs, _ = self.policy.spaces.encode_with(rows, memory, action_masks)
         tokens = self.policy.tokens(memory)
         scores = self.policy.acting(obs, memory[PREVIOUS_ACTION], tokens).scores
         actions = self.policy.spaces.actions

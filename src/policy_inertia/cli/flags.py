@@ -111,6 +111,14 @@ Clip = Annotated[
     bool,
     arg(help="Clip the continuous actions of an ONNX file to their bounds, as many envs do."),
 ]
+FrameStack = Annotated[
+    DisallowNone[int | None],
+    arg(
+        help="How many frames the VecFrameStack had in which a policy of Stable-Baselines3 was "
+        "trained.",
+        help_behavior_hint="(default: what an RL Zoo folder says, else 1)",
+    ),
+]
 Dimensions = Annotated[
     tuple[Literal["absolute", "delta", "untouched"], ...],
     arg(
@@ -138,6 +146,7 @@ class PolicyFile:
     output_name: OutputName = None
     temperature: Temperature = None
     clip: Clip = False
+    frame_stack: FrameStack = None
     core: Annotated[DisallowNone[Path | None], default_is("none")] = None
     """The policy of others that the file is about, such as an ONNX file, where the file could not
     hold it."""
@@ -149,7 +158,13 @@ class PolicyFile:
         ours = self.best and self.policy.is_dir() and not any(self.policy.glob("*.zip"))
         file = self.policy / "best.safetensors" if ours else self.policy
         options = foreign_options(
-            self.normalise, self.output, self.output_name, self.temperature, self.trust, self.clip
+            self.normalise,
+            self.output,
+            self.output_name,
+            self.temperature,
+            self.trust,
+            self.clip,
+            self.frame_stack,
         )
         return load_any(file, env, env_kwargs, core=self.core, **options)
 
@@ -218,6 +233,7 @@ def foreign_options(
     temperature: float | None,
     trust: bool,
     clip: bool = False,
+    frame_stack: int | None = None,
 ) -> dict[str, Any]:
     """The flags about policies of others, as options of `load_core`; it warns as commands do."""
     return {
@@ -227,6 +243,7 @@ def foreign_options(
         "temperature": temperature,
         "trust": trust,
         "clip": clip,
+        "frame_stack": frame_stack,
         "warn": warn,
     }
 

@@ -15,6 +15,7 @@ from policy_inertia.cli.flags import (
     Clip,
     Dimensions,
     EnvKwargs,
+    FrameStack,
     Normalise,
     Output,
     OutputName,
@@ -73,6 +74,11 @@ class Smooth(Command):
     """Train the paper's inertia instead of a controller for every price of switching."""
     loss: float = 0.05
     """Largest loss of return, as a share of what the policy gains over random actions."""
+    safe: bool = False
+    """Recommend a policy instead of yours only if a larger loss is excluded with --confidence, by a
+    sequential test on as many further episodes as it needs (at most 10 times --episodes)."""
+    confidence: float = 0.95
+    """The confidence of --safe."""
     warmup: float = 0.05
     """Share of the steps in which the policy acts without the controller."""
     episodes: int = 200
@@ -86,6 +92,7 @@ class Smooth(Command):
     trust: bool = False
     """Run the pickled code in an SB3 zip, and any ONNX file. For your own files only."""
     clip: Clip = False
+    frame_stack: FrameStack = None
     dimensions: Dimensions = ()
     set: Assignments = ()
     """Further settings of the run, such as envs=16 hidden=[128,128]."""
@@ -112,6 +119,7 @@ class Smooth(Command):
                 hysteresis_only=self.hysteresis_only,
                 mu=self.mu,
                 loss=self.loss,
+                safe=self.confidence if self.safe else None,
                 warmup=self.warmup,
                 episodes=self.episodes,
                 seed=self.seed,
@@ -127,6 +135,7 @@ class Smooth(Command):
                     self.temperature,
                     self.trust,
                     self.clip,
+                    self.frame_stack,
                 ),
                 dimensions=self.dimensions or None,
                 log=self.options.log,

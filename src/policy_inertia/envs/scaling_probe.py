@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import gymnasium as gym
@@ -39,10 +38,14 @@ def scaled_spaces(
         kwargs: The env's own arguments.
         spaces: The env's spaces, where something is added to its observations.
     """
-    envs = Envs(env, ENVS, lambda i, k: stream_seed(seed, Stream.SCALING, i, k), kwargs)
+    features = spaces.features if spaces is not None else 0
+    given = spaces if features else None  # these are seen instead of the observations
+    envs = Envs(env, ENVS, lambda i, k: stream_seed(seed, Stream.SCALING, i, k), kwargs, given)
     try:
         own = envs.spaces
-        if own.n_states is not None or own.pixels:
+        if features:
+            floor = np.full(features, UNBOUNDED)
+        elif own.n_states is not None or own.pixels:
             return spaces or own
         rng = np.random.default_rng(stream_seed(seed, Stream.SCALING))
         masked = spaces is not None and spaces.masked
@@ -53,17 +56,19 @@ def scaled_spaces(
         steps = (envs.step(actions()) for _ in range(STEPS))
         rows = np.concatenate([envs.obs.copy(), *(step.next_obs.copy() for step in steps)])
         rows = rows.astype(np.float64)
-        floor = _smallest_deviation(envs.vector.single_observation_space)
+        if not features:
+            floor = _smallest_deviation(envs.vector.single_observation_space)
     finally:
         envs.close()
-    center, deviation = rows.mean(0), rows.std(0)
+    seen = rows[:, : features or None]
+    center, deviation = seen.mean(0), seen.std(0)
     usual = (deviation >= USUAL[0]) & (np.abs(center) + deviation <= USUAL[1])
     center = np.where(usual, 0.0, center)
     deviation = np.where(usual, 1.0, np.maximum(deviation, floor))
     # float32 is what observations are: a file then holds the very numbers that are used
     rounded = (np.asarray(x, np.float32).tolist() for x in (center, deviation))
-    spaces = (spaces or own).measured(rows)
-    return dataclasses.replace(spaces, scaling=Scaling(*map(tuple, rounded)))
+    spaces, scaling = (spaces or own).measured(rows), Scaling(*map(tuple, rounded))
+    return spaces.with_scaling(scaling)
 
 
 def _smallest_deviation(space: gym.Space[Any]) -> np.ndarray:

@@ -230,9 +230,43 @@ class Spaces:
             vectors *= 255
         return vectors if self.scaling is None else self.scaling.apply(vectors)
 
+    @property
+    def remembered(self) -> dict[str, tuple[int, ...]]:
+        """What encoding remembers since an episode began: names, and the shapes of one row."""
+        return {}
+
+    def encode_with(
+        self, obs: Array, memory: Mapping[str, np.ndarray], masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Encode the next observation of each env.
+
+        Args:
+            obs: A batch of observations.
+            memory: What was remembered, as `remembered` names it; zeros when an episode begins.
+            masks: As in `encode`.
+
+        Returns:
+            The vectors, and what is remembered from now on.
+        """
+        return self.encode(obs, masks), {}
+
     def encode_for_networks(self, obs: Array, masks: np.ndarray | None = None) -> np.ndarray:
         """Encode observations for networks only: parts that no network sees may be zeros."""
         return self.encode(obs, masks)
+
+    @property
+    def features(self) -> int:
+        """How many numbers networks see instead of the observation; 0 where they see it."""
+        return 0
+
+    @property
+    def network_scaling(self) -> Scaling | None:
+        """The scale of what networks see: of the observation, or of the features."""
+        return self.scaling
+
+    def with_scaling(self, scaling: Scaling) -> Self:
+        """The same spaces with this scale of what networks see."""
+        return dataclasses.replace(self, scaling=scaling)
 
     def measured(self, vectors: np.ndarray) -> Self:
         """The same spaces with what they need to know of typical encoded observations."""

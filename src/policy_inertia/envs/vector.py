@@ -70,6 +70,7 @@ class Envs:
         self.earlier: list[list[Any]] = [[] for _ in range(self.n)]
         self.began = self.episode.copy()
         self.obs = np.zeros((self.n, self.spaces.spec.obs_dim), self.spaces.dtype)
+        self.memory = self._new_memory(self.n)
         self._reset(np.ones(self.n, bool))
 
     def step(self, actions: np.ndarray) -> Step:
@@ -77,13 +78,9 @@ class Envs:
         raw, reward, terminated, truncated, info = self.vector.step(
             self.spaces.actions.to_vector_env(actions)
         )
-        step = Step(
-            self.spaces.encode(raw, self._masks(terminated)),
-            np.array(reward),
-            terminated.copy(),
-            truncated.copy(),
-            info,
-        )
+        masks = self._masks(terminated)
+        encoded, self.memory = self.spaces.encode_with(raw, self.memory, masks)
+        step = Step(encoded, np.array(reward), terminated.copy(), truncated.copy(), info)
         self._refuse_nan("reward", step.reward)
         self._refuse_nan("observation", step.next_obs)
         for record, action in zip(self.actions, actions.tolist(), strict=True):
@@ -106,10 +103,11 @@ class Envs:
                 seeds[i], self.earlier[i], self.began[i] = seed, [], self.episode[i]
             self.actions[i] = []
         raw, _ = self.vector.reset(seed=seeds, options={"reset_mask": mask.copy()})
-        masks = self._masks(~mask)
-        self.obs[mask] = self.spaces.encode(
-            np.asarray(raw)[mask], None if masks is None else masks[mask]
-        )
+        masks, rows = self._masks(~mask), np.asarray(raw)[mask]
+        masks = None if masks is None else masks[mask]
+        self.obs[mask], memory = self.spaces.encode_with(rows, self._new_memory(len(rows)), masks)
+        for name, values in memory.items():
+            self.memory[name][mask] = values
         self._refuse_nan("observation", self.obs)
 
     @property
@@ -124,6 +122,11 @@ class Envs:
     def _masks(self, over: np.ndarray) -> np.ndarray | None:
         """The masks, if the policy sees them; the envs that are `over` are not asked."""
         return self.masks(over) if self.spaces.masked else None
+
+    def _new_memory(self, n: int) -> dict[str, np.ndarray]:
+        """What the spaces remember of `n` envs when an episode begins."""
+        shapes = self.spaces.remembered
+        return {name: np.zeros((n, *shape), np.float32) for name, shape in shapes.items()}
 
     def _refuse_nan(self, what: str, values: np.ndarray) -> None:
         if values.dtype == np.uint8:

@@ -210,6 +210,9 @@ class _ControllerLog:
             return
         known = counted & ~self._spaces.actions.is_null(previous)
         tokens = self._policy.tokens(state)
+        if self._policy.spaces.remembered:  # now, as the state is known only now
+            allowed = next(iter(masks.values()), None)
+            obs, _ = self._policy.spaces.encode_with(self._spaces.decode(obs), state, allowed)
         rows = (obs, *masks.values(), previous) + (() if tokens is None else (tokens,))
         self._steps.append(tuple(part[known] for part in rows))
         self._numbers += int(counted.sum()) * obs[0].size
@@ -222,7 +225,8 @@ class _ControllerLog:
         masks = memory.pop(0) if self._policy.masked else None
         previous = memory[0]
         self._steps, self._numbers = [], 0
-        if self._policy.spaces != self._spaces:  # a core's outputs follow the observations
+        encoded = self._policy.spaces.remembered or self._policy.spaces == self._spaces
+        if not encoded:  # a core's outputs follow the observations
             obs = self._policy.spaces.encode(self._spaces.decode(obs), masks)
         acting = self._policy.acting(obs, *memory)
         gap = acting.core.probability(previous) - acting.policy.probability(previous)

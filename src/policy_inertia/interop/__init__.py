@@ -4,7 +4,7 @@ Importing this package registers the loaders of `load_core`, one row for each ki
 """
 
 from policy_inertia.interop import callables, onnx_in, own_policies, sb3, sb3_zip
-from policy_inertia.policies.cores import register_loader
+from policy_inertia.policies.core_loaders import register_loader
 
 # the last row is tried first; callables are the most general
 for _kind in (callables, onnx_in, sb3_zip, sb3, own_policies):

@@ -12,8 +12,8 @@ import gymnasium as gym
 from policy_inertia.errors import InputError
 from policy_inertia.interop.own_policies import is_policy
 from policy_inertia.interop.sb3_zip import find_zip
+from policy_inertia.policies.core_loaders import LOADERS, load_core
 from policy_inertia.policies.core_policy import core_policy
-from policy_inertia.policies.cores import LOADERS, load_core
 from policy_inertia.policies.stored_policy import load_stored, stored_task
 from policy_inertia.policies.trained import find_trained
 

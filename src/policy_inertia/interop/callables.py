@@ -14,7 +14,8 @@ from policy_inertia.errors import InputError
 from policy_inertia.interop.vec_normalize import after_statistics, read_statistics
 from policy_inertia.policies import probing
 from policy_inertia.policies.continuous import ContinuousCore
-from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
+from policy_inertia.policies.core_loaders import CoreOptions, Loader, read_env, source_name
+from policy_inertia.policies.cores import Core
 
 
 def is_callable(source: Any) -> bool:

@@ -12,12 +12,13 @@ from policy_inertia.actions.bucket import Limit
 from policy_inertia.algorithms.interface import Nested
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
-from policy_inertia.networks.layers import Layers, run
+from policy_inertia.networks.layers import Layers
 from policy_inertia.policies.continuous import ContinuousCore
+from policy_inertia.policies.core_features import run_core
 from policy_inertia.policies.core_outputs import GREEDY
 from policy_inertia.policies.cores import Core, default_temperature
 from policy_inertia.policies.mean_action import mean_core, network_layers
-from policy_inertia.policies.memory import Filter, Memory
+from policy_inertia.policies.memory import Filter, Memory, State
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import OutputKind
 from policy_inertia.policies.spaces_with_core import SpacesWithCore
@@ -40,6 +41,8 @@ class ControllerDescription:
     """The unit of `preferences`, which follow the features; 0: the networks do not see them."""
     price_input: bool = False
     """Whether the price of a dial is an input of the file, and not the one that it is set to."""
+    on_features: bool = False
+    """Whether the networks see the core's features instead of the observation."""
 
     @property
     def has_dial(self) -> bool:
@@ -65,9 +68,14 @@ class PolicyDescription:
     masked: bool = False
     """Whether an action mask is an input."""
 
-    def core_output(self, obs: np.ndarray) -> np.ndarray:
-        """The core's logits or Q-values for a batch of the env's observations."""
-        return run(self.core, obs)
+    def core_output(self, obs: np.ndarray, state: State | None = None) -> np.ndarray:
+        """The core's logits or Q-values for a batch of the env's observations.
+
+        Args:
+            obs: The observations.
+            state: The policy's memory; None at the start of an episode.
+        """
+        return run_core(self.core, obs, state or {})[0]
 
 
 def describe(policy: Policy | Core | ContinuousCore, dial: bool = False) -> PolicyDescription:
@@ -174,4 +182,7 @@ def _describe_controller(policy: Policy, dial: bool) -> ControllerDescription:
         raise InputError(f"the controller of {policy} cannot be exported: export its core instead")
     networks = tuple(network_layers(policy.spaces, network) for network in parts.networks)
     unit = policy.spaces.unit if isinstance(policy.spaces, SpacesWithCore) else 0.0
-    return ControllerDescription(parts.rule, networks, parts.numbers, policy.limit, unit, dial)
+    sees = bool(policy.spaces.features)
+    return ControllerDescription(
+        parts.rule, networks, parts.numbers, policy.limit, unit, dial, sees
+    )

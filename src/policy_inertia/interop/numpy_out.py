@@ -156,6 +156,7 @@ OPERATORS: dict[str, Operator] = {
     "Flatten": lambda g, inputs, _: g.step("reshape", inputs[0], [1, -1]),
     "Gather": lambda g, inputs, attributes: g.step("take", *inputs, attributes.get("axis", 0)),
     "Gemm": _gemm,
+    "Identity": lambda g, inputs, _: g.step("add", *inputs, 0),
     "Greater": _same("greater"),
     "GreaterOrEqual": _same("greater_equal"),
     "IsNaN": _same("isnan"),

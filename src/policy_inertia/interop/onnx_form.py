@@ -16,6 +16,8 @@ OBSERVATION = "observation"
 """The name of an input."""
 MASKS = "action_masks"
 """The name of an input: which actions are allowed, for policies that were trained with masks."""
+FEATURES = "core_features"
+"""The name of the core's features, where a controller sees them instead of the observation."""
 
 
 class Tensor(NamedTuple):

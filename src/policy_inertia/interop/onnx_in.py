@@ -25,7 +25,8 @@ from policy_inertia.interop.onnx_network import with_network
 from policy_inertia.interop.vec_normalize import after_statistics, read_statistics
 from policy_inertia.policies import probing
 from policy_inertia.policies.continuous import ContinuousCore
-from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
+from policy_inertia.policies.core_loaders import CoreOptions, Loader, read_env, source_name
+from policy_inertia.policies.cores import Core
 from policy_inertia.storage import regular_file
 
 OUTPUT_NAMES: dict[

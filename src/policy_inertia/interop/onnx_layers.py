@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.networks.layers import (
     Activation,
@@ -17,7 +19,9 @@ from policy_inertia.networks.layers import (
     Linear,
     OneHot,
     Rescale,
+    memory_names,
 )
+from policy_inertia.networks.memory_layers import FrameStack, Lstm
 
 ACTIVATION_NODES: dict[str, Callable[[GraphBuilder, str], str]] = {
     "ReLU": lambda graph, x: graph.add("Relu", x),
@@ -71,6 +75,70 @@ LAYER_NODES: dict[type, Callable[[GraphBuilder, Any, str], str]] = {
     OneHot: lambda graph, layer, x: graph.one_hot(graph.column(x), layer.n, layer.first),
 }
 """From graph, layer and the name of its input to the name of its output."""
+
+
+MemoryNodes = tuple[str, dict[str, str]]
+"""The name of a layer's output, and of what it remembers from now on."""
+
+
+def _lstm(graph: GraphBuilder, layer: Lstm, x: str, memory: dict[str, str]) -> MemoryNodes:
+    def gate(i: int) -> str:
+        at = slice(i * layer.size, (i + 1) * layer.size)
+        own = graph.add("Gemm", x, graph.constant(layer.w_x[:, at]), graph.constant(layer.b[at]))
+        zero = graph.constant(np.zeros(layer.size, np.float32))
+        last = graph.add("Gemm", memory["hidden"], graph.constant(layer.w_h[:, at]), zero)
+        return graph.add("Add", own, last)
+
+    enter, forget, leave = (graph.add("Sigmoid", gate(i)) for i in (0, 1, 3))
+    new = graph.add("Mul", enter, graph.add("Tanh", gate(2)))
+    cell = graph.add("Add", graph.add("Mul", forget, memory["cell"]), new)
+    hidden = graph.add("Mul", leave, graph.add("Tanh", cell))
+    return hidden, {"hidden": hidden, "cell": cell}
+
+
+def _frame_stack(
+    graph: GraphBuilder, layer: FrameStack, x: str, memory: dict[str, str]
+) -> MemoryNodes:
+    axis, size = layer.axis + 1, layer.shape[layer.axis]
+    joined = graph.add("Concat", memory["frames"], x, axis=axis)
+    later = graph.integers(range(size, layer.n * size))
+    return joined, {"frames": graph.add("Gather", joined, later, axis=axis)}
+
+
+MEMORY_NODES: dict[type, Callable[[GraphBuilder, Any, str, dict[str, str]], MemoryNodes]] = {
+    Lstm: _lstm,
+    FrameStack: _frame_stack,
+}
+"""The same for layers that remember; the last argument names the parts of their memory."""
+
+
+def add_remembering(graph: GraphBuilder, layers: Layers, x: str, start: str) -> MemoryNodes:
+    """Add a network that may remember.
+
+    Args:
+        graph: The graph, whose inputs have the names of `networks.layers.memory_shapes`.
+        layers: The network.
+        x: The name of its input.
+        start: The name of a column of booleans: whether an episode begins, without a memory.
+
+    Returns:
+        The name of its output, and of what it remembers from now on.
+    """
+    after: dict[str, str] = {}
+    names = iter(memory_names(layers))
+    for layer in layers:
+        if type(layer) not in MEMORY_NODES:
+            x = add_network(graph, (layer,), x)
+            continue
+        own = next(names)
+        memory = {}
+        for part, name in own.items():
+            rows = graph.integers([-1, *(1 for _ in layer.memory[part])])
+            begins = graph.add("Reshape", start, rows)
+            memory[part] = graph.add("Where", begins, graph.constant(0.0), name)
+        x, new = MEMORY_NODES[type(layer)](graph, layer, x, memory)
+        after |= {own[part]: result for part, result in new.items()}
+    return x, after
 
 
 def add_network(graph: GraphBuilder, layers: Layers, x: str) -> str:

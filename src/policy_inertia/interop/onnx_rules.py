@@ -17,7 +17,8 @@ from policy_inertia.actions.masks import FORBIDDEN
 from policy_inertia.algorithms.losses import IMPOSSIBLE, LOG_ZERO
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import ControllerDescription, PolicyDescription
-from policy_inertia.interop.onnx_form import MASKS, OBSERVATION
+from policy_inertia.interop.onnx_core import add_core
+from policy_inertia.interop.onnx_form import FEATURES, MASKS, OBSERVATION
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.interop.onnx_layers import add_network
 from policy_inertia.interop.onnx_tokens import plan_values, token_level, tokens_after
@@ -71,15 +72,16 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
         "next_<field>" for each field of its memory other than the previous action.
     """
     allowed = allowed_rows(graph, MASKS) if policy.masked else ""
-    values = add_network(graph, policy.core, OBSERVATION)
-    log_core, scores = add_core_head(graph, policy, values, choices, allowed)
     previous = graph.column(PREVIOUS_ACTION)
+    start = graph.add("Less", previous, graph.integers([[0]]))
+    values, remembered = add_core(graph, policy, start)
+    log_core, scores = add_core_head(graph, policy, values, choices, allowed)
     repeat = graph.equals(previous, choices)
     inputs = Inputs(
         log_core,
         previous,
         repeat,
-        graph.add("Less", previous, graph.integers([[0]])),
+        start,
         choices,
         (*_preferences(graph, policy.controller, scores, choices, allowed), graph.as_float(repeat)),
         allowed,
@@ -92,7 +94,7 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
     else:
         outputs = _rule(policy.controller)(graph, policy.controller, inputs)
     choice = graph.best(outputs.log_pi)
-    fields: dict[str, str] = {}
+    fields = {f"next_{name}": value for name, value in remembered.items()}
     for rule in policy.filters:
         choice, own = _filter(rule)(graph, rule, inputs, choice, outputs.scores)
         fields |= {f"next_{name}": graph.flat(value) for name, value in own.items()}
@@ -175,10 +177,15 @@ def _network_outputs(
     """The outputs of a controller's networks; `extra` inputs join behind the features."""
     outputs = []
     for features, head in controller.networks:
-        encoded = add_network(graph, features, OBSERVATION)
+        encoded = add_network(graph, features, _observed(controller))
         joined = graph.add("Concat", encoded, *extra, axis=1)
         outputs.append(add_network(graph, head, joined))
     return outputs
+
+
+def _observed(controller: ControllerDescription) -> str:
+    """The name of what a controller's networks see."""
+    return FEATURES if controller.on_features else OBSERVATION
 
 
 def mixture(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
@@ -280,10 +287,8 @@ def _price_inputs(graph: GraphBuilder, controller: ControllerDescription) -> tup
 
 
 def _plan_values(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> str:
-    names = (inputs.repeat, inputs.start)
-    q = plan_values(
-        graph, controller, OBSERVATION, *names, inputs.choices, inputs.seen, inputs.forced
-    )
+    names = (_observed(controller), inputs.repeat, inputs.start)
+    q = plan_values(graph, controller, *names, inputs.choices, inputs.seen, inputs.forced)
     return _forbid(graph, q, inputs.allowed)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import core_network
 from policy_inertia.policies.continuous import ContinuousCore
-from policy_inertia.policies.cores import Core, CoreOptions, Loader
+from policy_inertia.policies.core_loaders import CoreOptions, Loader
+from policy_inertia.policies.cores import Core
 from policy_inertia.policies.mean_action import mean_core
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import read_spaces

@@ -56,6 +56,16 @@ READABLE = (
         "yes; in ONNX each key is an input",
     ),
     Readable(
+        "a model that was trained in a `VecFrameStack`",
+        "the env gives single observations, and the core remembers the others. A live model and an "
+        "RL Zoo folder say how many; for a zip, give `frame_stack=`",
+    ),
+    Readable(
+        "RecurrentPPO of sb3-contrib, with Discrete actions",
+        "the LSTM and the rest as layers. What it remembers is part of the policy's memory, so "
+        "pass the state to `predict`, as for its own",
+    ),
+    Readable(
         "a live SBX model",
         "through JAX. Tried with SBX 0.28; our tests run it only if SBX is installed. Zips of SBX "
         "hold nothing but pickles and are refused",

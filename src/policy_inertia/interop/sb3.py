@@ -6,6 +6,7 @@ as it is, through torch or (SBX) through JAX.
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ from policy_inertia.actions.box import Box
 from policy_inertia.actions.per_head import per_head
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
+from policy_inertia.interop.frame_stacks import frame_stack, refuse_frames, stack_of_model
 from policy_inertia.interop.sb3_actor import rebuild_actor, refuse_other_bounds
 from policy_inertia.interop.sb3_network import (
     MASKABLE_POLICIES,
@@ -23,15 +25,18 @@ from policy_inertia.interop.sb3_network import (
     UnknownNetworkError,
     rebuild_network,
 )
+from policy_inertia.interop.sb3_recurrent import is_recurrent
 from policy_inertia.interop.vec_normalize import (
     after_statistics,
     read_statistics,
     statistics_of_model,
 )
 from policy_inertia.networks.layers import Layer, Layers, run
+from policy_inertia.networks.memory_layers import FrameStack
 from policy_inertia.networks.perceptron import log_softmax
 from policy_inertia.policies.continuous import ContinuousCore
-from policy_inertia.policies.cores import Core, CoreOptions, Loader, source_name
+from policy_inertia.policies.core_loaders import CoreOptions, Loader, source_name
+from policy_inertia.policies.cores import Core
 from policy_inertia.policies.probing import (
     OutputFunction,
     OutputKind,
@@ -56,12 +61,15 @@ def load_model(model: Any, env: Any, options: CoreOptions) -> Core | ContinuousC
     if normalise is None:
         normalise = statistics_of_model(model, env)
     statistics = read_statistics(normalise, spaces)
+    stack = options.frame_stack or stack_of_model(model, spaces)
+    frames = frame_stack(stack, space, spaces)
     if isinstance(spaces.actions, Box):
         name = options.name or source_name(model)
         trained = model.action_space
         refuse_other_bounds(
             (getattr(trained, "low", None), getattr(trained, "high", None)), spaces.actions, name
         )
+        refuse_frames(frames, name)
         return read_actor(model.policy, name, space, spaces, statistics)
     layers: Layers | None = None
     if any(c.__module__.startswith("sbx.") for c in type(model).__mro__):
@@ -69,7 +77,7 @@ def load_model(model: Any, env: Any, options: CoreOptions) -> Core | ContinuousC
         function = after_statistics(of_entries(function, spaces), statistics)
     else:
         kind, function, layers = read_policy(
-            model.policy, space, spaces, statistics, type(model).__name__
+            model.policy, space, spaces, statistics, type(model).__name__, frames
         )
     name = options.name or source_name(model)
     masked = options.masks or _is_maskable(model.policy)
@@ -85,9 +93,19 @@ def _is_maskable(policy: Any) -> bool:
 
 
 def read_policy(
-    policy: Any, space: gym.Space[Any], spaces: Spaces, statistics: Layer | None, name: str
+    policy: Any,
+    space: gym.Space[Any],
+    spaces: Spaces,
+    statistics: Layer | None,
+    name: str,
+    frames: FrameStack | None = None,
 ) -> NetworkReading:
-    """A live torch policy: as layers if they return the same values, else called through torch."""
+    """A live torch policy: as layers if they return the same values, else called through torch.
+
+    A policy that remembers must be one of the standard ones: only layers have a memory here.
+    """
+    if frames is not None or is_recurrent(policy.state_dict()):
+        return _read_remembering(policy, space, spaces, statistics, name, frames)
     kind, function = _torch_function(policy)
     as_it_is = kind, after_statistics(of_entries(function, spaces), statistics), None
     try:
@@ -108,6 +126,53 @@ def read_policy(
     return as_it_is  # somebody replaced a module by hand
 
 
+def _read_remembering(
+    policy: Any,
+    space: gym.Space[Any],
+    spaces: Spaces,
+    statistics: Layer | None,
+    name: str,
+    frames: FrameStack | None,
+) -> NetworkReading:
+    try:
+        weights, facts = _weights_and_facts(policy)
+        facts = dataclasses.replace(facts, frames=frames)
+        kind, layers = rebuild_network(weights, facts, space, spaces, statistics, name)
+    except UnknownNetworkError as reason:
+        raise InputError(
+            f"{name} remembers, and {reason}: only standard policies are read with their memory, "
+            "so give one of those, or one without memory"
+        ) from None
+    obs = example_observations(space, 8)
+    front = tuple(layer for layer in (statistics, frames) if layer is not None)
+    theirs = of_entries(partial(_torch_start, policy), spaces)(run(front, obs))
+    ours = run(layers, obs)
+    if kind == "logits":
+        ours = np.asarray(log_softmax(ours, np))
+    if not np.allclose(theirs, ours, rtol=1e-4, atol=1e-4):
+        raise InputError(
+            f"{name} remembers, and its network differs from the standard one of its weights: give "
+            "a policy whose modules nobody replaced"
+        )
+    return kind, partial(run, layers), layers
+
+
+def _torch_start(policy: Any, obs: Any) -> np.ndarray:
+    """What a live torch policy returns at the start of an episode."""
+    import torch
+
+    if not hasattr(policy, "lstm_actor"):
+        return _torch_function(policy)[1](obs)
+    policy.set_training_mode(False)
+    with torch.no_grad():
+        tensors = policy.obs_to_tensor(obs)[0]
+        n = len(next(iter(obs.values())) if isinstance(obs, dict) else obs)
+        lstm = policy.lstm_actor
+        zeros = torch.zeros(lstm.num_layers, n, lstm.hidden_size)
+        distribution, _ = policy.get_distribution(tensors, (zeros, zeros), torch.ones(n))
+        return _logits(distribution, policy).cpu().numpy()
+
+
 def read_actor(
     policy: Any, name: str, space: gym.Space[Any], spaces: Spaces, statistics: Layer | None
 ) -> ContinuousCore:
@@ -118,8 +183,8 @@ def read_actor(
         action, state = policy.predict(obs, deterministic=True)
         if state is not None:
             raise InputError(
-                f"{name} is recurrent: it carries a state from step to step, and a core must not, "
-                "so give a policy without memory"
+                f"{name} is recurrent and has continuous actions: recurrent policies are read with "
+                "Discrete actions only, so give a policy without memory"
             )
         return action
 
@@ -154,11 +219,6 @@ def _torch_function(policy: Any) -> tuple[OutputKind, OutputFunction]:
     """What a live torch policy returns, and a function that calls it."""
     import torch
 
-    if any("lstm" in key for key in policy.state_dict()):
-        raise InputError(
-            f"{type(policy).__name__} is recurrent: it carries a state from step to step, and a "
-            "core must not, so give a policy without memory"
-        )
     policy.set_training_mode(False)
     kind: OutputKind = "q"
     if hasattr(policy, "q_net"):

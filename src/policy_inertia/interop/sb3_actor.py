@@ -117,8 +117,8 @@ def rebuild_actor(
     """
     if any("lstm" in key for key in weights):
         raise InputError(
-            f"{name} is recurrent: it carries a state from step to step, and a core must not, so "
-            "give a policy without memory"
+            f"{name} is recurrent and has continuous actions: recurrent policies are read with "
+            "Discrete actions only, so give a policy without memory"
         )
     family = _family(facts, name)
     activation = facts.activation or family.activation

@@ -17,6 +17,7 @@ from policy_inertia.envs.dict_observations import is_image, slices
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.interop.foreign_files import shown
+from policy_inertia.interop.sb3_recurrent import MODULE, UNUSED, read_lstm
 from policy_inertia.interop.vec_normalize import normalised_keys
 from policy_inertia.networks.layers import (
     ACTIVATIONS,
@@ -33,6 +34,7 @@ from policy_inertia.networks.layers import (
     Rescale,
     run,
 )
+from policy_inertia.networks.memory_layers import FrameStack
 from policy_inertia.policies.probing import OutputKind
 
 MASKABLE_POLICIES = "sb3_contrib.common.maskable.policies"
@@ -42,6 +44,7 @@ POLICY_MODULES = (
     "stable_baselines3.dqn.policies",
     "sb3_contrib.qrdqn.policies",
     MASKABLE_POLICIES,
+    MODULE,
 )
 EXTRACTORS = ("FlattenExtractor", "NatureCNN", "CombinedExtractor")
 NATURE = (((8, 8), 4), ((4, 4), 2), ((3, 3), 1))  # kernels and strides of the Nature CNN
@@ -62,6 +65,7 @@ class NetworkFacts:
     extractor: str | None = None  # class of the features extractor; None: the default
     normalize_images: bool = True
     other_arguments: tuple[str, ...] = ()  # of the policy; their meaning is not known
+    frames: FrameStack | None = None  # of the VecFrameStack that it was trained in
 
 
 class Family(NamedTuple):
@@ -103,6 +107,8 @@ FAMILIES = (
             "vf_features_extractor.",
             "pi_features_extractor.",
             "action_net.",  # the last layer; it is read apart from the body
+            "lstm_actor.",  # as is a memory
+            *UNUSED,
         ),
         "Tanh",
     ),
@@ -131,7 +137,7 @@ def rebuild_network(
         InputError: The policy cannot be a core, or does not fit the env.
         UnknownNetworkError: The network is not one of the standard ones.
     """
-    _refuse_unsupported(weights, facts, name)
+    _refuse_unsupported(weights, name)
     _refuse_unknown_class(facts)
     family = _family(weights, name)
     activation = facts.activation or family.activation
@@ -139,6 +145,7 @@ def rebuild_network(
         raise UnknownNetworkError(f"its activation is {activation}")
     _refuse_unknown_weights(weights, family)
     layers = [*input_layers(weights, family.extractor, facts, space, spaces, statistics)]
+    layers += read_lstm(weights, name)
     linear = read_perceptron(weights, family.body)
     if family.kind == "logits":
         linear.append(read_linear(weights, "action_net"))
@@ -152,12 +159,7 @@ def rebuild_network(
     return family.kind, network
 
 
-def _refuse_unsupported(weights: Weights, facts: NetworkFacts, name: str) -> None:
-    if any("lstm" in key for key in weights) or "recurrent" in facts.module:
-        raise InputError(
-            f"{name} is recurrent: it carries a state from step to step, and a core must not, so "
-            "give a policy without memory"
-        )
+def _refuse_unsupported(weights: Weights, name: str) -> None:
     if "log_std" in weights or any(key.startswith("actor.") for key in weights):
         raise InputError(
             f"{name} has continuous actions: policy inertia needs Discrete ones, so give a DQN, "
@@ -207,11 +209,13 @@ def input_layers(
     """SB3's `preprocess_obs` and its features extractor: everything before the perceptron."""
     if spaces.n_states is not None:
         return (OneHot(spaces.n_states, spaces.first_state), Flatten())
-    before = () if statistics is None else (statistics,)
+    before: Layers = () if statistics is None else (statistics,)
     if spaces.entries:
         return (*before, *_combined(weights, extractor, facts, spaces, statistics))
-    image = statistics is None and is_image(space)
-    return (*before, *_features(weights, extractor, facts, spaces.obs_shape, image))
+    image, shape = statistics is None and is_image(space), spaces.obs_shape
+    if facts.frames is not None:  # RL Zoo stacks normalised observations
+        before, shape = (*before, facts.frames), facts.frames.output_shape(shape) or shape
+    return (*before, *_features(weights, extractor, facts, shape, image))
 
 
 def _combined(
@@ -323,5 +327,6 @@ def _refuse_other_spaces(last: Linear, network: Layers, spaces: Spaces, name: st
     except ValueError:
         raise InputError(
             f"{name} does not take observations of shape {spaces.obs_shape}: give the env that it "
-            "was trained on, with the same wrappers"
+            "was trained on, with the same wrappers; of a VecFrameStack, give frame_stack, the "
+            "number of its frames"
         ) from None

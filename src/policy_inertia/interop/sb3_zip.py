@@ -7,6 +7,7 @@ everything else comes from their shapes and from the readable part of the zip's 
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import zipfile
@@ -27,6 +28,7 @@ from policy_inertia.interop.foreign_files import (
     shown,
     size_of,
 )
+from policy_inertia.interop.frame_stacks import frame_stack, refuse_frames, stack_in
 from policy_inertia.interop.missing_statistics import statistics_for, statistics_in
 from policy_inertia.interop.sb3 import NetworkReading, read_actor, read_policy
 from policy_inertia.interop.sb3_actor import rebuild_actor, refuse_other_bounds
@@ -37,11 +39,14 @@ from policy_inertia.interop.sb3_network import (
     Weights,
     rebuild_network,
 )
+from policy_inertia.interop.sb3_recurrent import ARGUMENTS
 from policy_inertia.interop.torch_weights import parse_weights
 from policy_inertia.interop.vec_normalize import read_statistics
 from policy_inertia.networks.layers import Layer, run
+from policy_inertia.networks.memory_layers import FrameStack
 from policy_inertia.policies.continuous import ContinuousCore
-from policy_inertia.policies.cores import Core, CoreOptions, Loader, read_env, source_name
+from policy_inertia.policies.core_loaders import CoreOptions, Loader, read_env, source_name
+from policy_inertia.policies.cores import Core
 from policy_inertia.schema import parse_object
 
 DATA_LIMIT = 16 * 2**20
@@ -49,6 +54,7 @@ DATA_LIMIT = 16 * 2**20
 WEIGHTS_LIMIT = 2**30
 """Bytes of the member `policy.pth`, the weights."""
 HARMLESS = {  # arguments of a policy that do not change what its network computes
+    *ARGUMENTS,
     "net_arch",
     "n_quantiles",
     "ortho_init",
@@ -91,15 +97,18 @@ def load_zip(source: Path, env: Any, options: CoreOptions) -> Core | ContinuousC
     if normalise is None:
         normalise = statistics_for(path, data, space, spaces, options.warn)
     statistics = read_statistics(normalise, spaces)
+    stack = options.frame_stack or (stack_in(source) if source.is_dir() else None)
+    frames = frame_stack(stack, space, spaces)
     name = options.name or source_name(path)
     core: Core | ContinuousCore
     if spaces.actions.finite:
         kind, function, layers = _read_zip(
-            path, weights, data, space, spaces, statistics, options.trust
+            path, weights, data, space, spaces, statistics, options.trust, frames
         )
         masked = options.masks or _policy_module(data) == MASKABLE_POLICIES
         core = Core(name, spaces, kind, function, options.temperature, layers, space, masked=masked)
     else:
+        refuse_frames(frames, name)
         saved = (weights, data)
         core = _read_actor(path, saved, name, space, spaces, statistics, options.trust)
     return core
@@ -116,14 +125,15 @@ def _read_zip(
     spaces: Spaces,
     statistics: Layer | None,
     trust: bool,
+    frames: FrameStack | None = None,
 ) -> NetworkReading:
     try:
-        facts = _network_facts(data)
+        facts = dataclasses.replace(_network_facts(data), frames=frames)
         kind, layers = rebuild_network(weights, facts, space, spaces, statistics, str(path))
     except UnknownNetworkError as reason:
         _refuse_untrusted(path, reason, trust)
         policy = _unpickle_policy(path, weights)
-        return read_policy(policy, space, spaces, statistics, str(path))
+        return read_policy(policy, space, spaces, statistics, str(path), frames)
     return kind, partial(run, layers), layers
 
 

@@ -224,7 +224,7 @@ def run_with_memory(layers: Layers, x: Any, memory: State) -> tuple[np.ndarray, 
         memory: Its memory, by the names of `memory_shapes`.
     """
     after: State = {}
-    names = iter(_memory_names(layers))
+    names = iter(memory_names(layers))
     for layer in layers:
         if isinstance(layer, MemoryLayer):
             own = next(names)
@@ -240,12 +240,12 @@ def memory_shapes(layers: Layers) -> dict[str, Shape]:
     remembering = [layer for layer in layers if isinstance(layer, MemoryLayer)]
     return {
         name: layer.memory[part]
-        for layer, names in zip(remembering, _memory_names(layers), strict=True)
+        for layer, names in zip(remembering, memory_names(layers), strict=True)
         for part, name in names.items()
     }
 
 
-def _memory_names(layers: Layers) -> list[dict[str, str]]:
+def memory_names(layers: Layers) -> list[dict[str, str]]:
     """For each layer that remembers: its parts, and their names in the network's memory."""
     names: list[dict[str, str]] = []
     for layer in layers:

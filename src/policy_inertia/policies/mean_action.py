@@ -30,10 +30,11 @@ Policy = Any  # policies/policy.py, which imports this file
 def network_layers(spaces: Spaces, params: Tree) -> tuple[Layers, Layers]:
     """One of our networks as layers: up to where a controller adds its inputs, and the rest."""
     image = spaces.spec.image
-    if spaces.n_states is not None:
+    if spaces.n_states is not None and not spaces.features:
         return (OneHot(spaces.n_states, spaces.first_state),), perceptron(params)
     if image is None:
-        scale = () if spaces.scaling is None else (Rescale(*spaces.scaling.arrays),)
+        scaling = spaces.network_scaling
+        scale = () if scaling is None else (Rescale(*scaling.arrays),)
         return (Flatten(), *scale), perceptron(params)
     first: Layers = (ChannelsFirst(),) if spaces.channels_last else ()
     first += () if spaces.planes else (BYTES,)  # planes are 0 and 1 already

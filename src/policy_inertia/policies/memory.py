@@ -7,7 +7,7 @@ fields of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -100,10 +100,29 @@ class Filter(Protocol):
         """Give the actions to take, and the new values of its own fields."""
 
 
-def memory_of(actions: ActionSpace, filters: tuple[Filter, ...]) -> Memory:
-    """The memory of a policy with these filters."""
+def memory_of(
+    actions: ActionSpace,
+    filters: tuple[Filter, ...],
+    remembered: Mapping[str, tuple[int, ...]] | None = None,
+) -> Memory:
+    """The memory of a policy.
+
+    Args:
+        actions: The env's actions.
+        filters: The policy's filters.
+        remembered: What its network remembers: float32 arrays by name, with the shape of one row.
+    """
     previous = Field(PREVIOUS_ACTION, actions.null, actions.sample)
-    return Memory((previous, *(field for f in filters for field in f.fields)))
+    own = tuple(_network_field(*item) for item in (remembered or {}).items())
+    return Memory((previous, *(field for f in filters for field in f.fields), *own))
+
+
+def _network_field(name: str, shape: tuple[int, ...]) -> Field:
+    return Field(
+        name,
+        lambda n: np.zeros((n, *shape), np.float32),
+        lambda rng, n: rng.normal(0, 0.5, (n, *shape)).astype(np.float32),
+    )
 
 
 @dataclass(frozen=True)

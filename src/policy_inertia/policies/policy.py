@@ -66,7 +66,7 @@ class Policy:
         self.adjustable = adjustable_of(self.traits)
         self.algorithm = config.build(choice_spec(spaces, repeats, self.traits))
         self.filters = filters_of(method, spaces, repeats, hysteresis, limit, self.traits.frozen)
-        self.memory = memory_of(spaces.actions, self.filters)
+        self.memory = memory_of(spaces.actions, self.filters, spaces.remembered)
         self._rng = np.random.default_rng()
 
     def seed(self, seed: int) -> None:
@@ -93,11 +93,11 @@ class Policy:
         Returns:
             The actions, as the env counts them, and the state for the next call.
         """
-        obs, single = self._batch(observation, action_masks)
-        state = self.memory.at(state, len(obs), episode_start)
+        rows, single = self._rows(observation, action_masks)
+        state = self.memory.at(state, len(rows), episode_start)
+        obs, fields = self.spaces.encode_with(rows, state, action_masks)
         acting = self.acting(obs, state[PREVIOUS_ACTION], self.tokens(state))
         action = acting.policy.mode() if deterministic else acting.policy.sample(self._rng)
-        fields: State = {}
         for rule in self.filters:
             action, own = rule.step(action, acting.scores, state)
             fields |= own
@@ -379,18 +379,18 @@ class Policy:
         """
         return cls(**vars(read_policy(find_trained(Path(path)), core, trust)))
 
-    def _batch(self, observation: ArrayLike, masks: Any = None) -> tuple[np.ndarray, bool]:
-        obs, single = one_or_batch(self.spaces.flat(observation), self.spaces.obs_shape, self.task)
+    def _rows(self, observation: ArrayLike, masks: Any) -> tuple[np.ndarray, bool]:
         if masks is not None and not self.masked:
             raise InputError(f"{self} was trained without action masks: leave action_masks out")
-        return self.spaces.encode(obs, masks), single
+        return one_or_batch(self.spaces.flat(observation), self.spaces.obs_shape, self.task)
 
     def _query(
         self, observation: ArrayLike, prev_action: ArrayLike, tokens: Any = None, masks: Any = None
     ) -> tuple[Acting, bool]:
-        obs, single = self._batch(observation, masks)
-        prev = previous_rows(self.spaces.actions, prev_action, len(obs))
-        return self.acting(obs, prev, tokens), single
+        rows, single = self._rows(observation, masks)
+        prev = previous_rows(self.spaces.actions, prev_action, len(rows))
+        # a core that remembers is asked as at the start of an episode
+        return self.acting(self.spaces.encode(rows, masks), prev, tokens), single
 
     def __repr__(self) -> str:
         extra = "" if self.hysteresis is None else f", hysteresis={self.hysteresis}"

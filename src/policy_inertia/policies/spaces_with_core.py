@@ -24,9 +24,14 @@ from policy_inertia.errors import InputError
 from policy_inertia.networks.layers import output_shape
 from policy_inertia.networks.stored_layers import restore, store
 from policy_inertia.policies.continuous import ContinuousCore
-from policy_inertia.policies.cores import Core, load_core
+from policy_inertia.policies.core_features import feature_count
+from policy_inertia.policies.core_loaders import load_core
+from policy_inertia.policies.cores import Core
 from policy_inertia.policies.probing import OutputKind
 from policy_inertia.types import Array
+
+FEATURE_SCALING = ("feature_center", "feature_deviation")
+"""The names of the arrays of the features' scale in a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -35,18 +40,25 @@ class SpacesWithCore(Spaces):
 
     The networks do not see these numbers: Q-values and logarithms of 0 have no common scale. They
     see `preferences` before them, once the scale of the scores is measured.
+
+    Around pixels, and around a core that remembers, the networks see the core's features instead of
+    the observation: they need no convolutions, and know what the core knows.
     """
 
     core: Core = field(kw_only=True, compare=False)
     unit: float = field(kw_only=True, default=0.0)
     """What the best score is typically better than the second; 0 where it was not measured."""
+    features: int = field(kw_only=True, default=0)
+    """How many features of the core the networks see instead of the observation; 0 for none."""
+    feature_scaling: Scaling | None = field(kw_only=True, default=None)
+    """What is done to the features before any network sees them."""
 
     @classmethod
-    def of_core(
-        cls, core: Core, scaling: Scaling | None = None, unit: float = 0.0
-    ) -> SpacesWithCore:
-        """The spaces of a core's env; `scaling` and `unit` are for the controller's networks."""
-        return cls(**{**_fields(core.spaces), "scaling": scaling}, core=core, unit=unit)
+    def of_core(cls, core: Core, unit: float = 0.0) -> SpacesWithCore:
+        """The spaces of a core's env; `unit` is for the controller's networks."""
+        hidden = core.spaces.pixels or core.remembered
+        features = feature_count(core.layers, core.spaces.obs_shape) if hidden else 0
+        return cls(**_fields(core.spaces), core=core, unit=unit, features=features)
 
     @property
     def without_core(self) -> Spaces:
@@ -60,6 +72,8 @@ class SpacesWithCore(Spaces):
     @property
     def spec(self) -> Spec:
         own = super().spec
+        if self.features:
+            own = Spec(self.features, self.actions)
         outputs = 2 * self.actions.width  # a log-probability and a score for each action
         return own._replace(
             obs_dim=own.obs_dim + self._appended, core_outputs=outputs, masked=self.masked
@@ -75,25 +89,52 @@ class SpacesWithCore(Spaces):
         return np.float32  # for pixels too: the core's numbers behind them are no bytes
 
     def encode(self, obs: Array, masks: np.ndarray | None = None) -> np.ndarray:
-        acting = self.core.acting(obs, masks)
+        return self.encode_with(obs, {}, masks)[0]
+
+    @property
+    def remembered(self) -> dict[str, tuple[int, ...]]:
+        return self.core.remembered
+
+    def encode_with(
+        self, obs: Array, memory: Mapping[str, np.ndarray], masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        after: dict[str, np.ndarray] = {}
+        if self.features:
+            acting, own, after = self.core.consult(obs, memory, masks)
+            own = own.astype(np.float32)  # a copy
+            own = own if self.feature_scaling is None else self.feature_scaling.apply(own)
+        else:
+            acting, own = self.core.acting(obs, masks), super().encode(obs)
         seen = [preferences(np.asarray(acting.scores), self.unit)] if self.unit else []
-        parts = (super().encode(obs), *seen, acting.policy.log_pi, acting.scores)
-        return np.concatenate(parts, axis=1, dtype=np.float32)
+        parts = (own, *seen, acting.policy.log_pi, acting.scores)
+        return np.concatenate(parts, axis=1, dtype=np.float32), after
 
     def encode_for_networks(self, obs: Array, masks: np.ndarray | None = None) -> np.ndarray:
         """Encode without calling the core if its networks do not see it: zeros stand for it."""
-        if self.unit:
+        if self.unit or self.features:
             return self.encode(obs, masks)
         own = super().encode(obs)
         return np.concatenate([own, np.zeros((len(own), self._appended), np.float32)], axis=1)
+
+    @property
+    def network_scaling(self) -> Scaling | None:
+        return self.feature_scaling if self.features else self.scaling
+
+    def with_scaling(self, scaling: Scaling) -> SpacesWithCore:
+        if not self.features:
+            return dataclasses.replace(self, scaling=scaling)
+        return dataclasses.replace(self, feature_scaling=scaling)
 
     def measured(self, vectors: np.ndarray) -> SpacesWithCore:
         """The same spaces with the core's typical gap between its two best scores."""
         if self.actions.width < 2:
             return self
-        obs = self.without_core.decode(vectors).astype(self.core.space.dtype)
-        acting = self.core.acting(obs)
-        best = np.sort(np.asarray(acting.scores, np.float64), axis=1)
+        if self.features:
+            scores = vectors[:, -self.actions.width :]
+        else:
+            obs = self.without_core.decode(vectors).astype(self.core.space.dtype)
+            scores = np.asarray(self.core.acting(obs).scores)
+        best = np.sort(scores.astype(np.float64), axis=1)
         gaps = best[:, -1] - best[:, -2]
         gaps = gaps[gaps > 0]
         unit = np.float32(np.median(gaps)) if len(gaps) else 0.0
@@ -101,13 +142,20 @@ class SpacesWithCore(Spaces):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         own = super().to_arrays()
+        if self.feature_scaling is not None:
+            own |= dict(zip(FEATURE_SCALING, self.feature_scaling.arrays, strict=True))
         return {**own, "core_unit": np.array(self.unit)} if self.unit else own
 
     def with_arrays(self, arrays: Mapping[str, np.ndarray]) -> SpacesWithCore:
         unit = float(arrays["core_unit"]) if self.unit else 0.0
-        return dataclasses.replace(super().with_arrays(arrays), unit=unit)
+        scaling = self.feature_scaling
+        if scaling is not None:
+            scaling = Scaling(*(tuple(arrays[name].tolist()) for name in FEATURE_SCALING))
+        same = super().with_arrays(arrays)
+        return dataclasses.replace(same, unit=unit, feature_scaling=scaling)
 
     def decode(self, vectors: np.ndarray) -> np.ndarray:
+        assert not self.features, "an observation cannot be computed from the core's features"
         return super().decode(vectors[:, : -self._appended])
 
 
@@ -137,8 +185,16 @@ class StoredCore:
     layers: list[dict[str, Any]]
     unit: float = 0.0
     masked: bool = False
+    features: int = 0
+    feature_scaling: Scaling | None = None
 
     def __post_init__(self) -> None:
+        numbers = 0 if self.feature_scaling is None else len(self.feature_scaling.center)
+        if numbers not in (0, self.features):
+            raise InputError(
+                f"the core has {self.features} features and the scale of {numbers}: expected one "
+                "number for each"
+            )
         if not 0 <= self.unit < math.inf:
             raise InputError(f"the core's unit is {self.unit}: expected a number from 0 on")
         if self.layers and self.kind not in ("logits", "q"):
@@ -156,7 +212,15 @@ def store_core(spaces: SpacesWithCore) -> tuple[dict[str, np.ndarray], dict[str,
         "layers": layers,
         "unit": spaces.unit,
         "masked": core.masked,
+        **_stored_features(spaces),
     }
+
+
+def _stored_features(spaces: SpacesWithCore) -> dict[str, Any]:
+    if not spaces.features:
+        return {}
+    scaling = spaces.feature_scaling and dataclasses.asdict(spaces.feature_scaling)
+    return {"features": spaces.features, "feature_scaling": scaling}
 
 
 class FileWithCore(Protocol):
@@ -190,7 +254,7 @@ def restore_core(
     assert stored is not None
     if core is None:
         stored_core = _stored_core(spaces.unscaled, arrays, stored)
-        return SpacesWithCore.of_core(stored_core, spaces.scaling, stored.unit)
+        return _with_core(stored_core, spaces, stored)
     task = about.task if not isinstance(core, Core) else None
     core = load_core(core, task, env_kwargs=about.env_kwargs)
     if core.spaces != spaces.unscaled:
@@ -204,7 +268,24 @@ def restore_core(
             f"it was trained around {stored.name}, and {core.name} acts differently: give exactly "
             "the same core"
         )
-    return SpacesWithCore.of_core(core, spaces.scaling, stored.unit)
+    return _with_core(core, spaces, stored)
+
+
+def _with_core(core: Core, spaces: Spaces, stored: StoredCore) -> SpacesWithCore:
+    """The spaces around a core as a file describes them."""
+    features = feature_count(core.layers, spaces.obs_shape)
+    if stored.features not in (0, features):
+        raise InputError(
+            f"{core.name} has {features} features and the policy was trained with "
+            f"{stored.features}: give exactly the same core"
+        )
+    own = dataclasses.replace(SpacesWithCore.of_core(core), scaling=spaces.scaling)
+    return dataclasses.replace(
+        own,
+        unit=stored.unit,
+        features=stored.features,
+        feature_scaling=stored.feature_scaling,
+    )
 
 
 def _stored_core(spaces: Spaces, arrays: dict[str, np.ndarray], stored: StoredCore) -> Core:

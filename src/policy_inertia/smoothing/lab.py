@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,10 @@ from policy_inertia.policies.protocol import Predictor
 from policy_inertia.policies.random_actions import RandomActions
 from policy_inertia.run_settings import RunConfig
 from policy_inertia.seeds import Stream, stream_seed
+from policy_inertia.smoothing.safety import BATCH, SafetyTests
 from policy_inertia.smoothing.verdict import Candidate
 
+MOST_TESTED = 10  # times the held-out episodes, for the test of one candidate's loss
 EVERY = 2  # of the first settings, where several controllers are compared
 
 Watch = Callable[[str, int, int], None]
@@ -44,6 +47,8 @@ class Lab:
         self, envs: Envs, config: RunConfig, episodes: int, watch: Watch | None = None
     ) -> None:
         self.envs, self.config, self.episodes, self._watch = envs, config, episodes, watch
+        self.safety: SafetyTests | None = None
+        """What tests every further candidate; None to compare intervals only."""
 
     def watch(self, stage: str, done: int, of: int) -> None:
         """Tell how far a stage is."""
@@ -52,12 +57,43 @@ class Lab:
 
     def candidate(self, name: str, policy: Any) -> Candidate:
         """Evaluate a policy on the held-out episodes."""
-        return Candidate.of_evaluation(name, policy, self._held_out(policy, name))
+        candidate = Candidate.of_evaluation(name, policy, self._held_out(policy, name))
+        if self.safety is None:
+            return candidate
+        self.watch(f"testing {name}", 0, 1)
+        safety = self.safety.test(policy)
+        self.watch(f"testing {name}", 1, 1)
+        return replace(candidate, safety=safety)
 
-    def random_return(self, masked: bool = False) -> float:
-        """The mean return of random actions; `masked`: among those that the env allows."""
+    def random_returns(self, masked: bool = False) -> np.ndarray:
+        """The returns of random actions, one per episode; `masked`: among allowed actions."""
         actions = RandomActions(self.envs.spaces.actions, masked)
-        return float(self._held_out(actions, "random actions").summary()[RETURN.name])
+        return _returns(self._held_out(actions, "random actions"))
+
+    def test_safety(
+        self, core: Candidate, random: np.ndarray, loss: float, confidence: float
+    ) -> None:
+        """Test every further candidate for its loss; see `safety`.
+
+        Args:
+            core: The core.
+            random: The returns of random actions, as `random_returns` gives them.
+            loss: Largest share of what the core gains over random actions.
+            confidence: The confidence with which a larger loss is excluded.
+        """
+        self.safety = SafetyTests.within(
+            np.concatenate([core.values[RETURN.name], random]),
+            self._test_returns,
+            core.policy,
+            RandomActions(self.envs.spaces.actions, core.policy.spaces.masked),
+            loss=loss,
+            error=1 - confidence,
+            most=MOST_TESTED * self.episodes,
+        )
+
+    def _test_returns(self, policy: Predictor, batch: int) -> np.ndarray:
+        seed = stream_seed(self.config.seed, Stream.SAFETY, batch)
+        return _returns(evaluate(policy, self.envs, BATCH, seed, deterministic=True))
 
     def _held_out(self, policy: Predictor, name: str) -> Evaluation:
         self.watch(f"evaluating {name}", 0, 1)
@@ -111,3 +147,7 @@ class Lab:
         return Episodes(
             self.envs, config.calibration_episodes, config.seed, Stream.SELECTION, count
         )
+
+
+def _returns(evaluation: Evaluation) -> np.ndarray:
+    return np.array([episode.return_ for episode in evaluation.episodes])

@@ -25,8 +25,8 @@ from policy_inertia.envs.making import EnvLike, copyable, name_of
 from policy_inertia.errors import InputError
 from policy_inertia.policies.action_filters.action_filter import Dimension
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
+from policy_inertia.policies.core_loaders import load_core
 from policy_inertia.policies.core_policy import core_policy
-from policy_inertia.policies.cores import load_core
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import core_identity
@@ -57,6 +57,7 @@ def smooth(
     hysteresis_only: bool = False,
     mu: bool = False,
     loss: float = 0.05,
+    safe: float | None = None,
     warmup: float = 0.05,
     episodes: int = 200,
     seed: int = 0,
@@ -70,10 +71,7 @@ def smooth(
     log: Sequence[str] = (),
     **changes: Any,
 ) -> Smoothed:
-    """Make `core` smooth without changing it, and recommend a policy.
-
-    Stops at the core if it already meets the budget, and at a filter if it meets the budget without
-    a loss. Else trains a controller, if the actions are Discrete.
+    """Make `core` smooth without changing it, and recommend a policy; train only if filters fail.
 
     Args:
         core: The policy to make smooth: anything that `load_core` takes.
@@ -81,12 +79,12 @@ def smooth(
         budget: Largest oscillation ratio, or action fluctuation; by default half of the core's.
         steps: Env steps of training.
         max_fluctuation: The budget of continuous actions by its own name.
-        limit: Instead of a budget, a limit on switching that is always kept. For continuous
-            actions, a limit on movement around every filter, with a budget or without one.
+        limit: A limit that is always kept: on switching, instead of a budget, or on movement.
         train: Train a controller even if the core or a filter is good enough.
         hysteresis_only: Do not train; compare only the core with and without filters.
         mu: Train the paper's learned inertia instead of a dial.
         loss: Largest loss, by its 95% interval, as a share of the core's gain over random actions.
+        safe: Confidence with which a test must exclude a larger loss, such as 0.95; see `safety`.
         warmup: Share of the steps in which the controller only watches the core.
         episodes: Held-out episodes on which the policies are compared.
         seed: Seed of training and of all episodes.
@@ -105,10 +103,10 @@ def smooth(
     """
     env, env_kwargs = copyable(env, changes.get("env_kwargs"))
     changes |= {"env_kwargs": env_kwargs} if env_kwargs else {}
-    _check_arguments(env, loss, warmup, episodes, log)
+    _check_arguments(env, loss, warmup, episodes, log, safe)
     options = {"env_kwargs": env_kwargs, "warn": warn, **(core_options or {})}
     core = _check_core(load_core(core, env, **options), env, env_kwargs, dimensions)
-    asked = _asked(core, budget, max_fluctuation, limit, loss, train)
+    asked = _asked(core, budget, max_fluctuation, limit, loss, train)._replace(safe=safe)
     trains = _trains(asked, hysteresis_only, mu)
     config = controller_settings(env, steps, mu, asked.learned, warmup, seed, changes)
     bare = core_policy(core, config.env, config.test_kwargs)
@@ -136,6 +134,7 @@ class Asked(NamedTuple):
     limit: Any
     loss: float
     train: bool
+    safe: float | None = None
 
     @property
     def learned(self) -> Limit | None:
@@ -152,7 +151,10 @@ def _answer(lab: Lab, bare: Any, asked: Asked, training: Training | None) -> Smo
             f"an episode has a single step, so its {wording.measure.label} is not known: give an "
             "env whose episodes are longer"
         )
-    stakes = Stakes(core, lab.random_return(bare.spaces.masked), asked.loss, wording)
+    random = lab.random_returns(bare.spaces.masked)
+    stakes = Stakes(core, float(random.mean()), asked.loss, wording)
+    if asked.safe is not None:
+        lab.test_safety(core, random, asked.loss, asked.safe)
     budget = asked.budget
     if budget is None and asked.limit is None:
         budget = stakes.amount(core) / 2
@@ -215,7 +217,12 @@ def _compare(
 
 
 def _check_arguments(
-    env: Any, loss: float, warmup: float, episodes: int, log: Sequence[str]
+    env: Any,
+    loss: float,
+    warmup: float,
+    episodes: int,
+    log: Sequence[str],
+    safe: float | None,
 ) -> None:
     find_trackers(log)
     if not (isinstance(env, str) or callable(env)):
@@ -226,6 +233,8 @@ def _check_arguments(
     for name, value in (("loss", loss), ("warmup", warmup)):
         if not 0 <= value <= 1:
             raise InputError(f"{name} is {value}: it must be from 0 to 1")
+    if safe is not None and not 0.5 <= safe < 1:
+        raise InputError(f"safe is {safe}: give a confidence from 0.5 to below 1, such as 0.95")
     if episodes < 2:
         raise InputError(f"episodes is {episodes}: an interval needs at least 2")
 

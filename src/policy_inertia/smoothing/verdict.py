@@ -22,6 +22,7 @@ from policy_inertia.metrics.measures import (
     Measure,
     select_measures,
 )
+from policy_inertia.smoothing.safety import Safety
 from policy_inertia.smoothing.wording import SWITCHING, Wording
 
 CRASH_MARGIN = 0.02  # a crash rate that is higher by at most this counts as equal
@@ -37,6 +38,7 @@ class Candidate:
         figures: Every measure by name.
         intervals: 95% intervals over episodes, for measures that are means over episodes.
         values: The numbers behind these means, one per episode.
+        safety: What a sequential test showed about its loss; None without one.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Candidate:
     figures: dict[str, Any]
     intervals: dict[str, Interval]
     values: dict[str, np.ndarray] = field(repr=False)
+    safety: Safety | None = None
 
     @classmethod
     def of_evaluation(cls, name: str, policy: Any, evaluation: Evaluation) -> Candidate:
@@ -82,6 +85,7 @@ class Candidate:
             **self.policy.settings,
             **self.figures,
             "intervals_over_episodes": self.intervals,
+            **({} if self.safety is None else {"safety": self.safety.to_dict()}),
         }
 
     def cell(self, measure: Measure) -> str:
@@ -184,6 +188,8 @@ class Stakes:
 
     def fault(self, candidate: Candidate) -> str:
         """Why a candidate is out; empty if it may be recommended."""
+        if candidate.safety is not None:
+            return candidate.safety.fault(self.loss) or _crash_fault(candidate, self.core)
         loss = self.loss_of(candidate)
         allowed = self.loss * self.gain
         if loss.mean > allowed:
@@ -273,6 +279,10 @@ def decide_within(
     faults = {c.name: stakes.fault(c) for c in limited}
     sound = [c for c in limited if not faults[c.name]]
     within = [c for c in sound if budget is None or stakes.amount(c) <= budget]
+    if not sound and any(c.safety is not None for c in limited):
+        reasons = [f"{name} {fault}" for name, fault in faults.items()]
+        reasons.insert(0, "It does not keep the limit, and no policy that does is shown to be safe")
+        return Verdict(stakes.core.name, "; ".join(reasons) + ".", False)
     best = max(within or sound or limited, key=lambda c: c.return_)
     about_budget = ""
     if budget is not None:

@@ -16,7 +16,7 @@ from policy_inertia.policies.action_filters.movement_limit import MovementLimit
 from policy_inertia.policies.action_filters.rule import Rule
 from policy_inertia.policies.action_filters.rule_table import FILTERS
 from policy_inertia.policies.continuous import ContinuousCore
-from policy_inertia.policies.cores import load_core
+from policy_inertia.policies.core_loaders import load_core
 from policy_inertia.policies.random_actions import RandomActions
 from policy_inertia.seeds import Stream
 from policy_inertia.study.core_plan import Cell

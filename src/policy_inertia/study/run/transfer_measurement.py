@@ -7,8 +7,8 @@ from typing import Any
 
 from policy_inertia.calibration.measurements import Episodes, opened
 from policy_inertia.metrics.measures import OSCILLATION, RETURN
+from policy_inertia.policies.core_loaders import load_core
 from policy_inertia.policies.core_policy import core_policy
-from policy_inertia.policies.cores import load_core
 from policy_inertia.policies.protocol import Predictor
 from policy_inertia.policies.random_actions import RandomActions
 from policy_inertia.seeds import Stream
