@@ -59,9 +59,11 @@ def test_python_of_the_page_on_robots_that_shake_makes_one_calm(tmp_path: Path) 
 
 def test_python_of_the_page_on_tools_runs(tmp_path: Path) -> None:
     pytest.importorskip("optuna")
-    step, command = run("tools.md", tmp_path).splitlines()
+    step, command, pulled = run("tools.md", tmp_path).splitlines()
     assert step == "step"
     assert command.startswith("policy-inertia train dqn CartPole-v1 ")
+    assert "dqn" in pulled
+    assert (tmp_path / "card" / "README.md").exists()
 
 
 def test_python_of_the_tutorial_makes_a_policy_smooth(tmp_path: Path) -> None:

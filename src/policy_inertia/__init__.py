@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from policy_inertia.errors import InputError as InputError
     from policy_inertia.evaluation.evaluate import evaluate as evaluate
     from policy_inertia.interop.c_out import export_c as export_c
+    from policy_inertia.interop.hub import pull as pull
+    from policy_inertia.interop.hub import push as push
     from policy_inertia.interop.measure import measure as measure
     from policy_inertia.interop.model_card import model_card as model_card
     from policy_inertia.interop.numpy_out import export_numpy as export_numpy
@@ -73,6 +75,8 @@ _HOME = {
     "measure": "interop.measure",
     "model_card": "interop.model_card",
     "oscillation_ratio": "metrics.episodes",
+    "pull": "interop.hub",
+    "push": "interop.hub",
     "settings": "run_settings",
     "smooth": "smoothing.smooth",
     "summarise": "metrics.measures",

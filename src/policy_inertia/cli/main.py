@@ -25,6 +25,8 @@ from policy_inertia.cli.measure import Measure
 from policy_inertia.cli.methods import Methods
 from policy_inertia.cli.parity import Parity
 from policy_inertia.cli.planner import Planner
+from policy_inertia.cli.pull import Pull
+from policy_inertia.cli.push import Push
 from policy_inertia.cli.record import Record
 from policy_inertia.cli.report import Report
 from policy_inertia.cli.smooth import Smooth
@@ -55,6 +57,8 @@ COMMANDS: dict[str, type[Command]] = {
         Planner,
         Theory,
         Export,
+        Push,
+        Pull,
         Parity,
         Methods,
         Tasks,

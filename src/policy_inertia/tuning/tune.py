@@ -161,7 +161,7 @@ def _refuse_bad_env(env: EnvLike, base: RunConfig) -> None:
     """Make the env once, so that a bad one raises here."""
     vector, spaces = make_vector(env, 1, base.env_kwargs)
     vector.close()
-    choice_spec(spaces, base.repeats)
+    choice_spec(spaces, base.repeats, base.config.traits)
 
 
 def _describe(path: Path, base: RunConfig, space: Space, cost: float) -> None:
