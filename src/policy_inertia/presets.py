@@ -20,7 +20,8 @@ DEFAULT: Preset = {
     "DQNConfig": {
         "hidden": (128, 128),
         "learning_rate": 6e-4,
-        "target_period": 250,
+        "train_interval": 1,
+        "target_period": 500,
         "exploration": 0.12,
         "epsilon_final": 0.05,
         "longest_hold": 50,
@@ -40,8 +41,8 @@ DEFAULT: Preset = {
     },
     "InertiaConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
 }
-"""For what people bring, in the number of steps that they ask for. Chosen with single runs on
-CartPole, Acrobot, MountainCar and LunarLander, with seeds below 100."""
+"""For what people bring, in the number of steps that they ask for. Chosen with runs on CartPole,
+Acrobot, MountainCar and LunarLander, with seeds below 100."""
 
 # The paper's column for Atari. Ours are how often to evaluate (in the paper 20 rollouts every 5,000
 # steps) and, because the paper does not state them, the number of steps and when to start learning.

@@ -40,9 +40,9 @@ class DQNConfig(interface.AlgorithmConfig):
     """The share of the run's steps over which epsilon falls. It counts unless another epsilon_decay
     than the paper's is given. None: epsilon falls by epsilon_decay."""
     longest_hold: int = 1
-    """As long as epsilon falls, random actions are held for 1 to so many steps, long holds being
-    rare; epsilon stays the share of random steps. Such exploration goes further: a car in a valley
-    does not get out of it by shaking."""
+    """Random actions are held for 1 to so many steps, long holds being rare; epsilon stays the
+    share of random steps. Such exploration goes further: a car in a valley does not get out of it
+    by shaking."""
     averaged: float | None = None
     """The policy is a moving average of the network's weights over this share of the run's steps:
     single networks of DQN differ much from one moment to the next. Training acts by the network
@@ -157,9 +157,6 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
     def epsilon(updates: int) -> float:
         return max(config.epsilon_final, 1.0 - config.epsilon_decay * updates)
 
-    def longest_hold(updates: int) -> int:
-        return config.longest_hold if epsilon(updates) > config.epsilon_final else 1
-
     return interface.Algorithm(
         init,
         update,
@@ -169,7 +166,7 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
         replace(
             interface.sampling(apply, spec.actions),
             epsilon=epsilon,
-            longest_hold=longest_hold,
+            longest_hold=config.longest_hold,
         ),
         policy=policy if config.average_rate < 1 else None,
     )

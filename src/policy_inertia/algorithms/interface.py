@@ -197,11 +197,6 @@ def random_before_learning(updates: int) -> float:
     return float(updates == 0)
 
 
-def no_hold(updates: int) -> int:
-    """Random actions last one step."""
-    return 1
-
-
 class HoldLengths(NamedTuple):
     """A distribution over the numbers 1, 2, ... of steps."""
 
@@ -242,9 +237,8 @@ class Behaviour:
     actions: for example, how many tokens are left."""
     epsilon: Callable[[int], float] = no_epsilon
     """The share of uniformly random actions after this many updates."""
-    longest_hold: Callable[[int], int] = no_hold
-    """For how many steps random actions are held at most, after this many updates; see
-    `hold_lengths`."""
+    longest_hold: int = 1
+    """Random actions are held for 1 to so many steps; see `hold_lengths`."""
     explores: Callable[[np.ndarray], Any] = every_episode
     """Give in which episodes, by their numbers, there are random actions."""
     finish: Callable[[Tree, np.ndarray], Tree] = no_lesson
@@ -269,8 +263,7 @@ class Behaviour:
         action = policy.sample(rng)
         epsilon = self.epsilon(updates)
         if epsilon > 0:
-            longest = self.longest_hold(updates)
-            action = self._explored(action, prev_action, drawn, epsilon, longest, rng, held)
+            action = self._explored(action, prev_action, drawn, epsilon, rng, held)
         if self.permit is no_rule:
             return action
         permitted = self.permit(action, prev_action, drawn)
@@ -282,18 +275,18 @@ class Behaviour:
         prev_action: np.ndarray,
         drawn: np.ndarray,
         epsilon: float,
-        longest: int,
         rng: np.random.Generator,
         held: np.ndarray,
     ) -> np.ndarray:
         """These actions, and random ones at a share `epsilon` of the steps."""
         n, holds, start = len(action), held > 0, epsilon
         random = self.actions.sample(rng, n)
-        if longest > 1:  # a hold is several random steps: fewer of them begin
-            start = epsilon / (epsilon + (1 - epsilon) * hold_lengths(longest).mean)
+        if self.longest_hold > 1:  # a hold is several random steps: fewer of them begin
+            start = epsilon / (epsilon + (1 - epsilon) * hold_lengths(self.longest_hold).mean)
         starts = (rng.random(n) < start) & self.explores(drawn) & ~holds
-        lengths = hold_lengths(longest).sample(rng, n) if longest > 1 else 1
-        held += np.where(starts, lengths, 0) - (holds | starts)
+        if self.longest_hold > 1:
+            lengths = hold_lengths(self.longest_hold).sample(rng, n)
+            held += np.where(starts, lengths, 0) - (holds | starts)
         return select(holds, prev_action, select(starts, random, action))
 
 
