@@ -113,6 +113,8 @@ class ControllerParts:
     networks: tuple[Tree, ...]
     """Parameters over the observation, a_prev's one-hot and, for a dial, the price's features."""
     numbers: dict[str, float]
+    costs: tuple[float, ...] | None = None
+    """What switches cost, a table row by row; None where they all cost the same."""
 
 
 class NestedState(NamedTuple):

@@ -125,6 +125,11 @@ def c_source(policy: PolicyDescription) -> tuple[str, int]:
             "the policy chooses among masked actions, which C files do not know: export it as ONNX "
             "or for NumPy"
         )
+    if policy.controller is not None and policy.controller.costs is not None:
+        raise InputError(
+            "the controller learned with costs of switching, which C files do not know: export it "
+            "as ONNX or for NumPy"
+        )
     is_state = policy.spaces.n_states is not None
     code = CodeBuilder("int32_t observation" if is_state else "const float *observation")
     refuse_layers(policy.core)  # a rule that does not ask the core has the same kind of networks

@@ -43,6 +43,8 @@ class ControllerDescription:
     """Whether the price of a dial is an input of the file, and not the one that it is set to."""
     on_features: bool = False
     """Whether the networks see the core's features instead of the observation."""
+    costs: tuple[float, ...] | None = None
+    """What switches cost, a table row by row; None where they all cost the same."""
 
     @property
     def has_dial(self) -> bool:
@@ -102,6 +104,7 @@ def describe(policy: Policy | Core | ContinuousCore, dial: bool = False) -> Poli
         "method": policy.method,
         "hysteresis": policy.hysteresis,
         "limit": policy.limit and policy.limit.to_dict(),
+        "switching": policy.switching and policy.switching.to_dict(),
         "config": dataclasses.asdict(config),
         "calibration": policy.calibration and policy.calibration.to_dict(),
     }
@@ -170,7 +173,9 @@ def _describe_core(core: Core | ContinuousCore) -> PolicyDescription:
 def _filter_settings(core: Core | ContinuousCore) -> dict[str, Any]:
     """The filters of a core as JSON, and its env if it is known."""
     if isinstance(core, Core):
-        return {"hysteresis": core.hysteresis, "limit": core.limit and core.limit.to_dict()}
+        parts = {"limit": core.limit, "switching": core.switching}
+        known = {name: part and part.to_dict() for name, part in parts.items()}
+        return {"hysteresis": core.hysteresis, **known}
     task = {"task": core.task, "env_kwargs": core.env_kwargs}
     return {**task, "dimensions": core.dimensions, **core.settings}
 
@@ -183,6 +188,7 @@ def _describe_controller(policy: Policy, dial: bool) -> ControllerDescription:
     networks = tuple(network_layers(policy.spaces, network) for network in parts.networks)
     unit = policy.spaces.unit if isinstance(policy.spaces, SpacesWithCore) else 0.0
     sees = bool(policy.spaces.features)
+    numbers, limit = parts.numbers, policy.limit
     return ControllerDescription(
-        parts.rule, networks, parts.numbers, policy.limit, unit, dial, sees
+        parts.rule, networks, numbers, limit, unit, dial, sees, parts.costs
     )

@@ -165,6 +165,7 @@ OPERATORS: dict[str, Operator] = {
     "LessOrEqual": _same("less_equal"),
     "Log": _same("log"),
     "LogSoftmax": lambda g, inputs, _: g.step("subtract", *inputs, g.step("log_sum_exp", *inputs)),
+    "MatMul": _same("matmul"),
     "Max": _same("maximum"),
     "Min": _same("minimum"),
     "Mod": _same("remainder"),

@@ -19,6 +19,7 @@ from policy_inertia.policies.cores import Core
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import example_observations, gym_space
+from policy_inertia.policies.switch_rules import CostHysteresis
 
 TOLERANCE = 1e-4  # of probabilities and inertia, absolute
 ROUNDING = 1e-5  # relative; closer scores count as ties
@@ -138,6 +139,12 @@ def _ties(
     if description.controller is not None:  # it may compare repeating with the core's action
         repeat, follow = scores[rows, previous], scores[rows, core_action]
         near |= (previous != core_action) & (abs(repeat - follow) <= ROUNDING * (1 + abs(follow)))
+    for rule in policy.filters:
+        if isinstance(rule, CostHysteresis):
+            worth = scores - np.where(previous[:, None] < 0, 0, rule.prices[previous])
+            gains = abs(worth - scores[rows, previous][:, None])
+            gains[rows, previous] = np.inf
+            near |= nearly_tied(worth) | (gains <= ROUNDING * (1 + abs(worth))).any(1)
     if policy.hysteresis is not None:
         gain = scores.max(1) - scores[rows, previous]
         sizes = np.where(scores > IMPOSSIBLE, abs(scores), 0)

@@ -24,22 +24,18 @@ from policy_inertia.interop.onnx_discrete import (
     random_masks,
     random_state,
 )
+from policy_inertia.interop.onnx_filters import Inputs, any_of, dwell_head, hysteresis
 from policy_inertia.interop.onnx_form import MASKS, Form, Tensor
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_observations import observation_feed
-from policy_inertia.interop.onnx_rules import (
-    Inputs,
-    add_core_head,
-    allowed_rows,
-    any_of,
-    hysteresis,
-)
+from policy_inertia.interop.onnx_rules import add_core_head, allowed_rows
 from policy_inertia.interop.onnx_tokens import token_level, tokens_after
 from policy_inertia.policies.head_filters import HeadBuckets, HeadHysteresis
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.probing import example_observations
+from policy_inertia.policies.switch_rules import HELD, HELD_ACTION, Dwell
 from policy_inertia.policies.token_bucket import FORCED, TOKENS, TokenBucket
 
 
@@ -168,10 +164,23 @@ def _counted(graph: GraphBuilder, start: str, *forced: str) -> str:
     return graph.flat(count)
 
 
+def _dwell(graph: GraphBuilder, rule: Dwell, heads: list[_Head]) -> dict[str, str]:
+    """`Dwell.step`, for each head."""
+    runs = []
+    for i, head in enumerate(heads):
+        place = range(i, i + 1)
+        memory = (_columns(graph, name, place) for name in (HELD, HELD_ACTION))
+        head.choice, run = dwell_head(graph, rule, head.inputs, head.choice, *memory)
+        runs.append(run)
+    previous = _joined(graph, [head.inputs.previous for head in heads])
+    return {HELD: _joined(graph, runs), HELD_ACTION: previous}
+
+
 FILTERS: dict[type, Callable[[GraphBuilder, Any, list[_Head]], dict[str, str]]] = {
     HeadHysteresis: _hysteresis,
     TokenBucket: _bucket,
     HeadBuckets: _buckets,
+    Dwell: _dwell,
 }
 """Each changes the choices of the heads and returns its own fields."""
 

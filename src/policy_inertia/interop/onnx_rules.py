@@ -1,56 +1,32 @@
-"""The decisions of a policy as ONNX nodes: core, controllers and filters.
+"""The decisions of a policy as ONNX nodes: core and controllers; the filters are `onnx_filters`.
 
-`RULES` has one row for each kind of controller, `FILTERS` one for each kind of filter. The tests
-hold every row against the NumPy function that it repeats.
+`RULES` has one row for each kind of controller. The tests hold every row against the NumPy function
+that it repeats.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from policy_inertia.actions.bucket import TOKEN
 from policy_inertia.actions.masks import FORBIDDEN
 from policy_inertia.algorithms.losses import IMPOSSIBLE, LOG_ZERO
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import ControllerDescription, PolicyDescription
 from policy_inertia.interop.onnx_core import add_core
+from policy_inertia.interop.onnx_filters import Inputs, any_of, filter_nodes
 from policy_inertia.interop.onnx_form import FEATURES, MASKS, OBSERVATION
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.interop.onnx_layers import add_network
-from policy_inertia.interop.onnx_tokens import plan_values, token_level, tokens_after
+from policy_inertia.interop.onnx_tokens import plan_values
 from policy_inertia.policies.core_outputs import GREEDY
-from policy_inertia.policies.hysteresis import Hysteresis
-from policy_inertia.policies.memory import PREVIOUS_ACTION, REMAINING, Filter, Hold
-from policy_inertia.policies.token_bucket import FORCED, TOKENS, TokenBucket
+from policy_inertia.policies.memory import PREVIOUS_ACTION
 
 PRICE = "lambda"
 """The name of an input."""
-
-
-class Inputs(NamedTuple):
-    """Names of intermediate results that rules and filters use."""
-
-    log_core: str
-    """(B, C) the core's log-probabilities of its choices."""
-    previous: str
-    """(B, 1) the previous action."""
-    repeat: str
-    """(B, C) booleans: whether a choice is the previous action."""
-    start: str
-    """(B, 1) booleans: whether there is no previous action."""
-    choices: int
-    """C, the number of choices: actions, times numbers of steps to hold them."""
-    seen: tuple[str, ...]
-    """What a controller's networks see behind the features of the observation: the core's
-    preferences if it was trained with them, and a_prev's one-hot."""
-    allowed: str = ""
-    """(B, C) booleans: what the action mask allows; empty if there is none."""
-    forced: str = ""
-    """(B, 1) booleans: whether the mask forbids the previous action; empty if there is none."""
 
 
 class Outputs(NamedTuple):
@@ -96,7 +72,7 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
     choice = graph.best(outputs.log_pi)
     fields = {f"next_{name}": value for name, value in remembered.items()}
     for rule in policy.filters:
-        choice, own = _filter(rule)(graph, rule, inputs, choice, outputs.scores)
+        choice, own = filter_nodes(rule)(graph, rule, inputs, choice, outputs.scores)
         fields |= {f"next_{name}": graph.flat(value) for name, value in own.items()}
     pi = graph.add("Exp", outputs.log_pi)
     actions = policy.spaces.discrete.n
@@ -109,11 +85,6 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
 def allowed_rows(graph: GraphBuilder, masks: str) -> str:
     """`masks.read_masks`: where a row allows nothing, all is allowed."""
     return graph.add("Or", masks, graph.add("Not", any_of(graph, masks)))
-
-
-def any_of(graph: GraphBuilder, x: str) -> str:
-    """Whether a row of booleans has a true one, as a column."""
-    return graph.add("Greater", graph.row_sum(graph.as_float(x)), graph.constant(0.0))
 
 
 def _forbid(graph: GraphBuilder, values: str, allowed: str) -> str:
@@ -252,14 +223,30 @@ def _priced_values(
     if not controller.has_dial:
         price = graph.constant(controller.numbers["fixed_price"])
         lower = graph.add("Min", *_network_outputs(graph, controller, *inputs.seen))
-        q = graph.add("Add", lower, graph.add("Mul", price, last))
+        q = _net(graph, controller, inputs, lower, price, last)
         return _forbid(graph, q, inputs.allowed), last
     features, cost, margin = _price_inputs(graph, controller)
     lower = graph.add("Min", *_network_outputs(graph, controller, *inputs.seen, features))
-    q = graph.add("Add", lower, graph.add("Mul", cost, last))
+    q = _net(graph, controller, inputs, lower, cost, last)
     core = graph.one_hot(graph.best(inputs.log_core), inputs.choices)
     q = graph.add("Add", q, graph.add("Mul", margin, core))
     return _forbid(graph, q, inputs.allowed), last
+
+
+def _net(
+    graph: GraphBuilder,
+    controller: ControllerDescription,
+    inputs: Inputs,
+    u: str,
+    price: str,
+    last: str,
+) -> str:
+    """`prices.net`."""
+    if controller.costs is None:
+        return graph.add("Add", u, graph.add("Mul", price, last))
+    table = np.reshape(controller.costs, (inputs.choices, inputs.choices))
+    costs = graph.add("MatMul", last, graph.constant(table))
+    return graph.add("Sub", u, graph.add("Mul", price, costs))
 
 
 def _price_inputs(graph: GraphBuilder, controller: ControllerDescription) -> tuple[str, str, str]:
@@ -321,75 +308,3 @@ def _rule(controller: ControllerDescription) -> Rule:
             "instead"
         )
     return RULES[controller.rule]
-
-
-# --- filters ------------------------------------------------------------------------------------
-
-FilterNodes = Callable[[GraphBuilder, Any, Inputs, str, str], tuple[str, dict[str, str]]]
-"""From graph, filter, inputs, choice (B, 1) and scores to the action (B, 1) and its own fields."""
-
-
-def hysteresis(
-    graph: GraphBuilder, rule: Hysteresis, inputs: Inputs, choice: str, scores: str
-) -> tuple[str, dict[str, str]]:
-    """`hysteresis.apply_hysteresis`: the choice if it is better by the threshold."""
-    chosen = graph.one_hot(choice, inputs.choices)
-    change = graph.add("Sub", chosen, graph.as_float(inputs.repeat))
-    gain = graph.row_sum(graph.add("Mul", scores, change))
-    better = graph.add("GreaterOrEqual", gain, graph.constant(rule.threshold))
-    taken = graph.add("Or", inputs.start, better)
-    if inputs.forced:
-        taken = graph.add("Or", taken, inputs.forced)
-    return graph.add("Where", taken, choice, inputs.previous), {}
-
-
-def hold(
-    graph: GraphBuilder, rule: Hold, inputs: Inputs, choice: str, scores: str
-) -> tuple[str, dict[str, str]]:
-    """`memory.Hold.step`: an action, held for the chosen number of steps."""
-    durations = graph.integers([len(rule.repeats)])
-    action = graph.add("Div", choice, durations)
-    index = graph.add("Mod", choice, durations)
-    steps = graph.add("Gather", graph.integers(rule.repeats), index)
-    remaining = graph.column(REMAINING)
-    idle = graph.add("Equal", remaining, graph.integers([0]))
-    idle = graph.add("Or", idle, inputs.start)
-    left = graph.add("Where", idle, steps, remaining)
-    left = graph.add("Sub", left, graph.integers([1]))
-    return graph.add("Where", idle, action, inputs.previous), {REMAINING: left}
-
-
-def token_bucket(
-    graph: GraphBuilder, rule: TokenBucket, inputs: Inputs, choice: str, scores: str
-) -> tuple[str, dict[str, str]]:
-    """`token_bucket.TokenBucket.step`: repeat where there is no token."""
-    tokens = token_level(graph, rule.limit, inputs.start)
-    same = graph.add("Or", graph.add("Equal", choice, inputs.previous), inputs.start)
-    cost = graph.add("Where", same, graph.integers([[0]]), graph.integers([[TOKEN]]))
-    stuck = graph.add("Less", tokens, cost)
-    fields: dict[str, str] = {}
-    if inputs.forced:
-        forced = graph.add("And", stuck, inputs.forced)
-        cost = graph.add("Where", forced, tokens, cost)  # what is left
-        stuck = graph.add("And", stuck, graph.add("Not", forced))
-        before = graph.add("Where", inputs.start, graph.integers([[0]]), graph.column(FORCED))
-        one = graph.add("Where", forced, graph.integers([[1]]), graph.integers([[0]]))
-        fields[FORCED] = graph.add("Add", before, one)
-    action = graph.add("Where", stuck, inputs.previous, choice)
-    cost = graph.add("Where", stuck, graph.integers([[0]]), cost)
-    return action, {TOKENS: tokens_after(graph, rule.limit, tokens, cost), **fields}
-
-
-FILTERS: dict[type, FilterNodes] = {
-    Hysteresis: hysteresis,
-    Hold: hold,
-    TokenBucket: token_bucket,
-}
-
-
-def _filter(rule: Filter) -> FilterNodes:
-    if type(rule) not in FILTERS:
-        raise InputError(
-            f"a policy with {type(rule).__name__} cannot be exported: export it without that filter"
-        )
-    return FILTERS[type(rule)]

@@ -38,7 +38,8 @@ def load_policy(source: Any, env: Any, options: CoreOptions) -> Core | Continuou
             f"{policy} holds its actions for several steps, and a core has no memory: give a "
             "policy that decides at every step, such as nsac"
         )
-    filters = {"hysteresis": policy.hysteresis, "limit": policy.limit}
+    names = ("hysteresis", "limit", "switching")
+    filters = {name: getattr(policy, name) for name in names}
     for name, value in filters.items():
         if value is not None and not policy.nested:
             raise InputError(

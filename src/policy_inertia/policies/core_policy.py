@@ -38,6 +38,7 @@ def core_policy(
         env_kwargs=env_kwargs,
         hysteresis=core.hysteresis,
         limit=core.limit,
+        switching=core.switching,
     )
 
 

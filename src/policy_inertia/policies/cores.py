@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.actions.switching import Switching
 from policy_inertia.algorithms.interface import Acting
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.networks.layers import Layers, memory_shapes, run
 from policy_inertia.policies.core_features import Consulted, run_core
 from policy_inertia.policies.core_outputs import GREEDY, acting_of, allowed_actions
-from policy_inertia.policies.head_filters import Threshold, bucket_of, hysteresis_of
+from policy_inertia.policies.filtered import Filtered
+from policy_inertia.policies.head_filters import Threshold
 from policy_inertia.policies.memory import PREVIOUS_ACTION, Filter, State, memory_of
 from policy_inertia.policies.probing import (
     OutputFunction,
@@ -27,6 +29,7 @@ from policy_inertia.policies.probing import (
     example_observations,
     gym_space,
 )
+from policy_inertia.policies.switch_rules import switch_filters
 
 DIGEST_OBSERVATIONS = 256  # a core's best actions on these tell it from other cores
 
@@ -36,7 +39,7 @@ def default_temperature(kind: OutputKind) -> float:
     return GREEDY if kind == "q" else 1.0
 
 
-class Core:
+class Core(Filtered):
     """A frozen policy without memory: pi_core(.|s), and scores that hysteresis compares.
 
     Attributes:
@@ -64,6 +67,7 @@ class Core:
         hysteresis: Threshold | None = None,
         limit: Limit | None = None,
         masked: bool = False,
+        switching: Switching | None = None,
     ) -> None:
         if temperature is not None and not 0 <= temperature < np.inf:
             raise InputError(f"temperature is {temperature}: give 0 (greedy) or more")
@@ -78,11 +82,10 @@ class Core:
         self.temperature = default_temperature(kind) if temperature is None else temperature
         self.hysteresis, self.limit, self.masked = hysteresis, limit, masked
         self.space = gym_space(spaces) if space is None else space
-        self.filters: tuple[Filter, ...] = (
-            () if hysteresis is None else (hysteresis_of(hysteresis, spaces.actions),)
+        self.switching = switching
+        self.filters: tuple[Filter, ...] = switch_filters(
+            spaces.actions, masked, hysteresis, limit, switching
         )
-        if limit is not None:
-            self.filters += (bucket_of(limit, spaces.actions, masked),)  # the last word
         self.remembered = memory_shapes(layers or ())
         self.memory = memory_of(spaces.actions, self.filters, self.remembered)
         self._function = function
@@ -198,29 +201,10 @@ class Core:
         env_action = self.spaces.actions.to_env(action)
         return (env_action[0] if single else env_action), {**fields, PREVIOUS_ACTION: action}
 
-    def with_hysteresis(self, tau: Threshold) -> Core:
-        """The same core, which repeats its last action unless a new one is better by `tau`.
-
-        "Better" is measured in Q for Q-values, in log-probability for logits and probabilities.
-        """
-        return self._with(tau, self.limit)
-
-    def with_limit(
-        self, rate: float, burst: float = 1.0, carry_over: bool = False, per_head: bool = False
-    ) -> Core:
-        """The same core, which makes at most `burst + rate * n` switches in n steps, always.
-
-        Without a token it repeats its last action; see `Policy.with_limit`.
-        """
-        return self.within(Limit(rate, burst, carry_over, per_head))
-
-    def within(self, limit: Limit | None) -> Core:
-        """The same core within a limit on switching, or without one."""
-        return self._with(self.hysteresis, limit)
-
-    def _with(self, hysteresis: Threshold | None, limit: Limit | None) -> Core:
-        """The same core with these filters."""
+    def replace(self, **changes: Any) -> Core:
+        """The same core with other filters: hysteresis, limit, switching."""
         temperature = None if self.kind == "action" else self.temperature
+        filters = {name: getattr(self, name) for name in ("hysteresis", "limit", "switching")}
         return Core(
             self.name,
             self.spaces,
@@ -229,12 +213,12 @@ class Core:
             temperature,
             self.layers,
             self.space,
-            hysteresis,
-            limit,
-            self.masked,
+            masked=self.masked,
+            **{**filters, **changes},
         )
 
     def __repr__(self) -> str:
         extra = "" if self.hysteresis is None else f", hysteresis={self.hysteresis}"
         extra += "" if self.limit is None else f", limit={self.limit}"
+        extra += "" if self.switching is None else f", {self.switching}"
         return f"Core({self.name}, {self.kind}{extra})"

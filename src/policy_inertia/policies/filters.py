@@ -8,13 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.actions.switching import Switching
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.policies.action_filters.action_filter import ActionFilter, read_dimensions
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
-from policy_inertia.policies.head_filters import Threshold, bucket_of, hysteresis_of
+from policy_inertia.policies.head_filters import Threshold
 from policy_inertia.policies.memory import Filter, Hold
 from policy_inertia.policies.spaces_with_core import SpacesWithCore
+from policy_inertia.policies.switch_rules import switch_filters
 
 
 def filters_of(
@@ -24,6 +26,7 @@ def filters_of(
     hysteresis: Threshold | None,
     limit: Limit | MovementLimit | None,
     frozen: bool,
+    switching: Switching | None = None,
 ) -> tuple[Filter, ...]:
     """Return the filters of a policy, in the order in which they act; the limit is the last.
 
@@ -34,15 +37,18 @@ def filters_of(
         hysteresis: The threshold of hysteresis; None without it.
         limit: The limit on switching, or on the movement of Box actions; None without one.
         frozen: Whether the policy is a core alone, so that its scores are the core's.
+        switching: What switches cost, and how long actions are held; None without such rules.
 
     Raises:
         InputError: The method holds its actions by itself, the core gives no scores, or the
             filter is for another kind of actions.
     """
     if not spaces.actions.finite:
+        _refuse_switching(method, switching)
         return _box_filters(method, spaces.actions, hysteresis, limit)
     _refuse_limit(limit, Limit, "Discrete", "with_limit(rate, burst), which counts switches")
-    for name, value in {"hysteresis": hysteresis, "a limit": limit}.items():
+    given = {"hysteresis": hysteresis, "a limit": limit, "a dwell or costs": switching}
+    for name, value in given.items():
         if value is not None and repeats != (1,):
             raise InputError(
                 f"{method} holds its actions by itself: put {name} around a method "
@@ -51,21 +57,16 @@ def filters_of(
     if hysteresis is not None and frozen and isinstance(spaces, SpacesWithCore):
         spaces.core.refuse_scoreless()
     filters: tuple[Filter, ...] = () if repeats == (1,) else (Hold(repeats),)
-    if hysteresis is not None:
-        filters += (hysteresis_of(hysteresis, spaces.actions),)
-    if limit is not None:
-        counted: Any = limit
-        filters += (bucket_of(counted, spaces.actions, spaces.masked),)
-    return filters
+    counted: Any = limit
+    return filters + switch_filters(spaces.actions, spaces.masked, hysteresis, counted, switching)
 
 
-def limit_of(
-    actions: Any, rate: float, burst: float, carry_over: bool = False, per_head: bool = False
-) -> Limit | MovementLimit:
-    """The limit that bounds actions of this kind: on switching, or on movement."""
-    if actions.finite:
-        return Limit(rate, burst, carry_over, per_head)
-    return MovementLimit(rate, burst, per_head)
+def _refuse_switching(method: str, switching: Switching | None) -> None:
+    if switching is not None:
+        raise InputError(
+            f"the actions of {method} are continuous, and a dwell and costs are about switches: "
+            "smooth it with a filter or a limit on movement"
+        )
 
 
 def _box_filters(

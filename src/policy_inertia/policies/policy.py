@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.actions.switching import Switching
 from policy_inertia.algorithms.interface import Acting, AlgorithmConfig, Dial, Limited, Nested
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
@@ -19,7 +20,8 @@ from policy_inertia.policies.action_filters.movement_limit import MovementLimit
 from policy_inertia.policies.action_filters.rule import Rule
 from policy_inertia.policies.adjustable import adjustable_of
 from policy_inertia.policies.continuous import ContinuousCore
-from policy_inertia.policies.filters import filters_of, limit_of
+from policy_inertia.policies.filtered import Filtered
+from policy_inertia.policies.filters import filters_of
 from policy_inertia.policies.head_filters import Threshold
 from policy_inertia.policies.inputs import one_or_batch, previous_rows
 from policy_inertia.policies.mean_action import mean_core
@@ -38,7 +40,7 @@ from policy_inertia.policies.trained import find_trained
 from policy_inertia.types import Number, Tree
 
 
-class Policy:
+class Policy(Filtered):
     """A policy over (observation, previous action), ready to act.
 
     Load one with `Policy.load(path)`. A run folder holds `policy.safetensors` (the last policy) and
@@ -57,15 +59,19 @@ class Policy:
         env_kwargs: dict[str, Any] | None = None,
         calibration: Calibration | None = None,
         limit: Limit | MovementLimit | None = None,
+        switching: Switching | None = None,
     ) -> None:
         self.method, self.config, self.spaces, self.params = method, config, spaces, params
         self.repeats, self.task, self.env_kwargs = repeats, task, env_kwargs or {}
         self.hysteresis, self.calibration = hysteresis, calibration
         self.limit: Any = limit
+        self.switching: Switching | None = switching
         self.traits = config.traits
         self.adjustable = adjustable_of(self.traits)
         self.algorithm = config.build(choice_spec(spaces, repeats, self.traits))
-        self.filters = filters_of(method, spaces, repeats, hysteresis, limit, self.traits.frozen)
+        self.filters = filters_of(
+            method, spaces, repeats, hysteresis, limit, self.traits.frozen, switching
+        )
         self.memory = memory_of(spaces.actions, self.filters, spaces.remembered)
         self._rng = np.random.default_rng()
 
@@ -259,41 +265,9 @@ class Policy:
             calibration=None,
         )
 
-    def with_hysteresis(self, tau: Threshold) -> Policy:
-        """The same policy, which repeats its last action unless a new one is better by `tau`.
-
-        "Better" is measured in log-probability, or in Q for DQN. A new action that is better by
-        exactly `tau` is taken. `tau=0` leaves a greedy policy as it is. Of actions with several
-        heads, each head is held for itself, by one threshold for all or one for each.
-        """
-        return self.replace(hysteresis=tau)
-
-    def with_limit(
-        self, rate: float, burst: float = 1.0, carry_over: bool = False, per_head: bool = False
-    ) -> Policy:
-        """The same policy, which makes at most `burst + rate * n` switches in n steps, always.
-
-        A method that learned to plan with limits (`limit-dqn`, `limit-sac`) plans with this one.
-        Else it is a filter: without a token, the last action is repeated. Box actions move by at
-        most so much of their range instead; see `MovementLimit`.
-
-        Safe in mid-episode: keep passing the same state. Tokens are then kept, up to the new burst;
-        a state that has none starts with a full bucket.
-
-        The arguments are those of `Limit`; Box actions have a `MovementLimit` instead.
-
-        Raises:
-            InputError: An argument is out of range, or the method holds its actions by itself.
-        """
-        return self.within(limit_of(self.spaces.actions, rate, burst, carry_over, per_head))
-
     def with_filter(self, rule: Rule | None) -> ContinuousCore:
         """The mean action of a policy with Box actions and no controller, behind a filter."""
         return mean_core(self).with_filter(rule)
-
-    def within(self, limit: Limit | MovementLimit | None) -> Policy:
-        """The same policy within a limit, or without one; see `with_limit`."""
-        return self.replace(limit=limit)
 
     def at(self, price: Number) -> Policy:
         """The same policy with its dial at another price of switching.
@@ -396,4 +370,5 @@ class Policy:
         extra = "" if self.hysteresis is None else f", hysteresis={self.hysteresis}"
         extra += "" if self.price is None else f", price={self.price:g}"
         extra += "" if self.limit is None else f", limit={self.limit}"
+        extra += "" if self.switching is None else f", {self.switching}"
         return f"Policy({self.method} on {self.task or 'a task'}{extra})"

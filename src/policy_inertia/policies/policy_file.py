@@ -11,6 +11,7 @@ import jax
 from jax import numpy as jnp
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.actions.switching import Switching
 from policy_inertia.algorithms.interface import Algorithm, AlgorithmConfig, Traits
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
@@ -51,6 +52,7 @@ class PolicyParts:
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
     limit: Limit | MovementLimit | None = None
+    switching: Switching | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class PolicyDescription:
     calibration: Calibration | None
     core: StoredCore | None = None
     limit: Limit | MovementLimit | None = None
+    switching: Switching | None = None
 
 
 def choice_spec(spaces: Spaces, repeats: tuple[int, ...], traits: Traits) -> Spec:
@@ -113,6 +116,7 @@ def write_policy(path: Path, parts: PolicyParts) -> None:
         "env_kwargs": parts.env_kwargs,
         "calibration": parts.calibration and parts.calibration.to_dict(),
         "limit": parts.limit and dataclasses.asdict(parts.limit),
+        "switching": parts.switching and parts.switching.to_dict(),
     }
     arrays = flatten(parts.params, "policy")
     if isinstance(parts.spaces, SpacesWithCore):
@@ -163,6 +167,7 @@ def read_policy(path: Path, core: Any = None, trust: bool = False) -> PolicyPart
         about.env_kwargs,
         about.calibration,
         about.limit,
+        about.switching,
     )
 
 

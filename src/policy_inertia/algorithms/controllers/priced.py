@@ -63,6 +63,9 @@ class PricedConfig(ValuedConfig):
     """Free switches per step (x0): each step earns this share of the price back. None: 0.1 times
     the median reward over the largest that is not extreme, limited to [0, 0.1]. So staying alive
     remains worth while where it is the task, and waiting is not paid where it is to arrive."""
+    costs: tuple[float, ...] | None = None
+    """What a switch from action i to action j costs, as a multiple of the price: a table, row by
+    row, with zeros on its diagonal. None: every switch costs 1."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,13 +99,14 @@ class PricedConfig(ValuedConfig):
     def parts(self, params: PricedParams) -> ControllerParts:
         twins = one_by_one(params.critics)
         if params.dial is None:
-            return ControllerParts(self.rule, twins, {"fixed_price": self.price or 0.0})
+            fixed = {"fixed_price": self.price or 0.0}
+            return ControllerParts(self.rule, twins, fixed, self.costs)
         numbers = {
             "price": float(params.dial.price),
             "largest_price": float(params.dial.largest),
             "critics_begin": float(params.dial.critics_begin),
         }
-        return ControllerParts(self.rule, twins, numbers)
+        return ControllerParts(self.rule, twins, numbers, self.costs)
 
     def build(self, spec: Spec) -> Algorithm:
         controller = Priced(self, spec)
@@ -153,7 +157,8 @@ class Priced(PricedCritics):
     """Act by twin critics of the value before the price; `config.choice` says how."""
 
     def __init__(self, config: PricedConfig, spec: Spec) -> None:
-        super().__init__(config, spec, prices.FEATURES if config.price is None else 0)
+        price_inputs = prices.FEATURES if config.price is None else 0
+        super().__init__(config, spec, price_inputs, config.costs)
         self.config, self.fixed = config, config.price or 0.0
 
     def init(self, rng: np.random.Generator) -> PricedState:
@@ -221,7 +226,7 @@ class Priced(PricedCritics):
             inputs = (last, dial.features + row_for_each)
         price: Number = dial.cost[..., None] if dial is not None else self.fixed
         u = self.value(params.critics, obs, inputs, xp).min(0)
-        return prices.net(u, price, last)
+        return prices.net(u, price, last, self.costs)
 
     def hold_probability(
         self, params: PricedParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray

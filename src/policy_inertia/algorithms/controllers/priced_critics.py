@@ -34,7 +34,14 @@ class NextDecisions(NamedTuple):
 class PricedCritics:
     """What controllers share for which switching has a price: U(s, a_prev, a) and its update."""
 
-    def __init__(self, config: ValuedConfig, spec: Spec, price_inputs: int = 0) -> None:
+    def __init__(
+        self,
+        config: ValuedConfig,
+        spec: Spec,
+        price_inputs: int = 0,
+        costs: tuple[float, ...] | None = None,
+    ) -> None:
+        self.costs = prices.cost_table(costs, spec.actions.width)
         self.valued, self.n_actions = config, spec.actions.width
         self.choose, self.masked = config.choice, spec.masked
         self.interval, self.at_once = config.train_interval, config.at_once
@@ -68,7 +75,7 @@ class PricedCritics:
             now, then = (jnp.concatenate([hot, features], -1) for hot in (now, then))
         u_next = self.value(critics.target, batch.next_obs, then).min(0)
         # this decision's price is no part of U; the next decision's price is still to be paid
-        q_next = prices.net(u_next, jnp.asarray(price)[..., None], last)
+        q_next = prices.net(u_next, jnp.asarray(price)[..., None], last, self.costs)
         if self.masked:
             q_next = losses.allowed_values(q_next, core.next.log_pi)
         action_next = self.choose(q_next, core.next.log_pi, batch.action)[1]
@@ -101,7 +108,8 @@ class PricedCritics:
         """
         config = self.valued
         log_pi_next = losses.log_certain(following.action, self.n_actions)
-        cost = batch.discount * prices.charge(price, batch.action, following.action, refund)
+        switch = prices.charge(price, batch.action, following.action, refund, self.costs)
+        cost = batch.discount * switch
         batch = batch._replace(reward=batch.reward / unit - cost)
         return scaled_evaluation(
             critics,

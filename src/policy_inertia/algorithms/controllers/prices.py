@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jax import numpy as jnp
 
+from policy_inertia.actions.switching import Switching
 from policy_inertia.algorithms import losses
 from policy_inertia.errors import InputError
 from policy_inertia.networks.perceptron import one_hot
@@ -59,22 +60,49 @@ def earning(typical: Array, high: Array) -> Array:
     return jnp.clip(typical / jnp.maximum(high, np.finfo(np.float32).tiny), 0, 1)
 
 
-def charge(price: Number, prev_action: Array, action: Array, refund: Number) -> Array:
+def charge(
+    price: Number,
+    prev_action: Array,
+    action: Array,
+    refund: Number,
+    costs: np.ndarray | None = None,
+) -> Array:
     """lambda (1[a != a_prev] - x0), which is subtracted from the reward.
 
-    At an episode's start nothing can be switched, so there is neither a price nor a refund.
+    At an episode's start nothing can be switched, so there is neither a price nor a refund. With
+    `costs`, a switch is charged costs[a_prev, a] times lambda.
     """
     switched = (action != prev_action).astype(np.float32)
+    if costs is not None:
+        n = len(costs)
+        switched = ((one_hot(prev_action, n) @ costs) * one_hot(action, n)).sum(-1)
     return price * (switched - refund) * (prev_action >= 0)
 
 
-def net(u: Array, price: Number, last: Array) -> Array:
+def net(u: Array, price: Number, last: Array, costs: np.ndarray | None = None) -> Array:
     """Q(s, a_prev, .) = U(s, .) - lambda 1[. != a_prev], up to a constant: U + lambda `last`.
 
     `last` is a_prev's one-hot: zeros at an episode's start, where Q is U. What is the same for all
-    actions is left out, such as the refund, since it changes no choice.
+    actions is left out, such as the refund, since it changes no choice. With `costs`, an action
+    costs costs[a_prev, .] times lambda.
     """
-    return u + price * last
+    return u + price * last if costs is None else u - price * (last @ costs)
+
+
+def cost_table(costs: tuple[float, ...] | None, n_actions: int) -> np.ndarray | None:
+    """The setting `costs` as an array (A, A); None where all switches cost the same.
+
+    Raises:
+        InputError: It is no table of costs for so many actions.
+    """
+    if costs is None:
+        return None
+    if len(costs) != n_actions**2:
+        raise InputError(
+            f"costs has {len(costs)} numbers: give {n_actions**2}, a row for each of the "
+            f"{n_actions} actions, one row behind the other"
+        )
+    return Switching.of(np.reshape(costs, (n_actions, n_actions))).matrix
 
 
 def refuse_price(price: Number, largest: Array) -> None:
