@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from policy_inertia.algorithms.box_sac import BoxSACConfig
+from policy_inertia.algorithms.controllers.box_dial import BoxDialConfig
 from policy_inertia.algorithms.controllers.box_inertia import BoxInertiaConfig
 from policy_inertia.algorithms.controllers.dial import DialConfig
 from policy_inertia.algorithms.controllers.gate import GateConfig
@@ -90,6 +91,20 @@ BOX_METHODS: dict[str, Method] = {
     "nsac-each": Method(
         "an inertia for each number of an action around SAC",
         BoxInertiaConfig(core=_BOX_SAC, per_dimension=True),
+    ),
+    "dial-sac": Method(
+        "SAC and a controller for every price of movement", BoxDialConfig(core=_BOX_SAC)
+    ),
+    "dial-td3": Method(
+        "TD3 and a controller for every price of movement", BoxDialConfig(core=_TD3)
+    ),
+    "dial-sac-squared": Method(
+        "the same with a squared cost: a learned low-pass",
+        BoxDialConfig(core=_BOX_SAC, cost="squared"),
+    ),
+    "dial-sac-full": Method(
+        "SAC and an actor for every price that acts freely",
+        BoxDialConfig(core=_BOX_SAC, full=True),
     ),
 }
 """Methods for continuous actions. A name in both tables is one method: the env's actions decide."""

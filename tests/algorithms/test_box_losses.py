@@ -143,3 +143,50 @@ def test_weight_of_the_gates_entropy_falls_where_the_gate_is_too_random() -> Non
     gradient = jax.grad(box_losses.gate_temperature_loss)
     assert gradient(0.0, 0.6, 0.2) > 0  # descent lowers it
     assert gradient(0.0, 0.1, 0.2) < 0
+
+
+def test_costs_are_shares_of_the_range_by_hand() -> None:
+    action, prev = np.array([[1.0, 0.0]]), np.array([[-1.0, 0.5]])
+    assert float(box_losses.l1_cost(action, prev)[0]) == pytest.approx((1 + 0.25) / 2)
+    assert float(box_losses.squared_cost(action, prev)[0]) == pytest.approx((1 + 0.0625) / 2)
+
+
+def test_blend_is_exactly_the_core_and_exactly_the_last_action_at_its_ends() -> None:
+    core, prev = RNG.uniform(-1, 1, (2, 1000)).astype(np.float32)
+    zero, one = np.zeros(1000, np.float32), np.ones(1000, np.float32)
+    np.testing.assert_array_equal(box_losses.blend(core, prev, zero, np), core)
+    np.testing.assert_array_equal(box_losses.blend(core, prev, one, np), prev)
+    half = box_losses.blend(core, prev, 0.5 * one, np)
+    np.testing.assert_allclose(half, (core + prev) / 2, atol=1e-6)
+
+
+def test_clipped_mu_keeps_the_gradient_of_what_was_clipped() -> None:
+    x = jnp.array([-0.5, 0.3, 1.7])
+    assert box_losses.unclipped(x).tolist() == pytest.approx([0.0, 0.3, 1.0])
+    assert jax.grad(lambda x: box_losses.unclipped(x).sum())(x).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("cost", [box_losses.l1_cost, box_losses.squared_cost])
+def test_gradient_of_the_priced_actor_is_that_of_finite_differences(cost: Any) -> None:
+    prev, core = RNG.uniform(-1, 1, (2, 4, 2))
+
+    def loss(x: Any) -> Any:
+        action = box_losses.blend(core, prev, x.reshape(4, 2))
+        u = (action * jnp.array([1.0, -2.0])).sum(-1) - (action**2).sum(-1)
+        return box_losses.priced_actor_loss(u, 0.7, cost(action, prev))
+
+    finite_difference(loss, RNG.uniform(0.1, 0.9, 8))
+
+
+def test_l1_has_a_dead_band_and_squared_goes_a_share_of_the_way() -> None:
+    """The best a for U = -(a - goal)^2 after the price: found on a grid, and known by hand."""
+    grid, price = np.linspace(-1, 1, 200_001)[:, None], 1.0
+
+    def best(cost: Any, goal: float) -> float:
+        q = -((grid[:, 0] - goal) ** 2) - price * np.asarray(cost(grid, np.zeros((1, 1))))
+        return float(grid[np.argmax(q), 0])
+
+    with jax.enable_x64(True):
+        assert best(box_losses.l1_cost, 0.2) == pytest.approx(0.0, abs=1e-4)  # below price / 4
+        assert best(box_losses.l1_cost, 0.6) == pytest.approx(0.6 - 0.25, abs=1e-4)
+        assert best(box_losses.squared_cost, 0.6) == pytest.approx(0.6 / 1.25, abs=1e-4)

@@ -118,7 +118,7 @@ def test_card_of_a_continuous_policy_says_how_its_actions_are_smoothed(tmp_path:
     text = " ".join((tmp_path / "card" / "README.md").read_text().split())
     assert "A policy with continuous actions for" in text
     assert "the filter `exponential` (alpha 0.3)" in text
-    assert "they move by at most 0.5 + 0.05 n of their range, always" in text
+    assert "its actions move by at most 0.5 + 0.05 n of their range, always" in text
     results = json.loads((tmp_path / "card" / "results.json").read_text())
     figures = evaluate(policy, Arm, 2, 0, deterministic=True).summary()
     assert results["action_fluctuation"] == figures["action_fluctuation"] > 0

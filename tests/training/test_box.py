@@ -11,6 +11,7 @@ import pytest
 import policy_inertia as pi
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.recording import record
+from policy_inertia.evaluation.variants import variants
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.run_settings import RunConfig, settings
 from policy_inertia.training.session import Session
@@ -53,7 +54,7 @@ def new_session(method: str) -> Session:
     return Session(settings(method, "two joints", **changes), TwoJoints)
 
 
-@pytest.mark.parametrize("method", [*METHODS, "nsac-each"])
+@pytest.mark.parametrize("method", [*METHODS, "nsac-each", "dial-sac"])
 def test_run_with_box_actions_is_restored_bit_for_bit(method: str, tmp_path: Path) -> None:
     session = new_session(method)
     while session.step < 200:
@@ -259,3 +260,48 @@ def test_policy_with_inertia_is_saved_evaluated_and_taken_apart(tmp_path: Path) 
     with pytest.raises(InputError, match="controller"):
         pi.export(copy, tmp_path / "p.onnx")
     assert pi.model_card(copy, tmp_path / "card", HoldStill, episodes=1)
+
+
+@pytest.fixture(scope="module")
+def dial(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short run of a dial on the point mass."""
+    folder = tmp_path_factory.mktemp("dial") / "r"
+    changes = {**SMALL, **NESTED, "calibration_episodes": 2}
+    pi.train("dial-td3", HoldStill, folder, **changes)
+    return folder
+
+
+def test_dial_is_calibrated_by_the_movement_of_its_actions(dial: Path) -> None:
+    policy = pi.Policy.load(dial)
+    table = policy.calibration
+    assert table is not None
+    assert policy.largest_price is not None
+    assert policy.largest_price > 0
+    assert {row.measure for row in table.rows} == {"action_fluctuation"}
+    settings_ = [row.setting for row in table.rows]
+    assert min(settings_) == pytest.approx(-policy.largest_price)  # the core itself
+    assert max(settings_) == pytest.approx(policy.largest_price)  # nothing beyond was learned
+    budget = max(row.smallest_budget for row in table.rows)
+    within = policy.with_budget(budget)
+    assert within.setting in settings_
+    with pytest.raises(InputError, match="an action fluctuation of 0 is not reachable"):
+        policy.with_budget(0.0)
+
+
+def test_dial_of_box_actions_is_set_after_training(dial: Path) -> None:
+    policy = pi.Policy.load(dial)
+    obs = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    _, state = policy.predict(obs, deterministic=True)
+    largest = policy.largest_price or 0.0
+    core = policy.at(-largest)
+    np.testing.assert_array_equal(
+        core.predict(obs, state)[0], policy.core().predict(obs, deterministic=True)[0]
+    )
+    assert policy.at(0.5 * largest).price == pytest.approx(0.5 * largest)
+    assert policy.inertia(obs, [0.2]).shape == (4, 1)
+    assert policy.mode == "goes a part of the core's way"
+    (one, *others) = variants(policy, prices=[0.1, 0.2])
+    assert one.label == "greedy"
+    assert [row.label for row in others] == ["core alone", "price 0.1", "price 0.2"]
+    log = (dial / "metrics.jsonl").read_text()
+    assert "dial/action_fluctuation_at_0.1" in log

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from policy_inertia.actions.space import select
 from policy_inertia.types import Array
 
 
@@ -77,3 +78,23 @@ class Mixture(NamedTuple):
         if self.mu.shape[-1] == 1:
             same = same.all(-1, keepdims=True)
         return np.asarray(self.mu * same).prod(-1).astype(np.float32)
+
+
+class Either(NamedTuple):
+    """One distribution in the rows of a mask, and another one elsewhere."""
+
+    mask: np.ndarray
+    """(B,) booleans: where `first` acts."""
+    first: Any
+    second: Any
+
+    def mode(self) -> np.ndarray:
+        return select(self.mask, self.first.mode(), self.second.mode())
+
+    def sample(self, rng: np.random.Generator) -> np.ndarray:
+        rows = select(self.mask, self.first.sample(rng), self.second.sample(rng))
+        return rows.astype(np.float32)
+
+    def probability(self, actions: np.ndarray) -> np.ndarray:
+        pair = (part.probability(actions) for part in (self.first, self.second))
+        return np.where(self.mask, *pair)

@@ -45,6 +45,18 @@ DRAWS: dict[type, Callable[[Any, Array], tuple[Array, Array]]] = {
 """By the core's kind of distribution."""
 
 
+def certain_action(core: Any) -> Array:
+    """The action that the core takes without noise: (B, d)."""
+    return CERTAIN[type(core)](core)
+
+
+CERTAIN: dict[type, Callable[[Any], Array]] = {
+    SquashedGaussian: lambda core: jnp.tanh(core.mean),
+    Point: lambda core: core.actions,
+}
+"""By the core's kind of distribution."""
+
+
 def value(network: Network, critics: Tree, obs: Array, action: Array) -> Array:
     """Q(s, a) of twin critics: (2, B)."""
     return network(critics, obs, action)[..., 0]

@@ -107,6 +107,38 @@ def gate_temperature_loss(log_alpha: Array, entropy: Array, target: float) -> Ar
     return jnp.exp(log_alpha) * lax.stop_gradient(entropy - target)
 
 
+def l1_cost(action: Array, prev: Array) -> Array:
+    """c(a, a_prev): the mean of |a_i - a_prev,i| as a share of the range; (..., d) -> (...).
+
+    It has a kink at a_prev: below some gain the best move is none, a dead band with exact repeats.
+    """
+    return jnp.abs(action - prev).mean(-1) / 2
+
+
+def squared_cost(action: Array, prev: Array) -> Array:
+    """c(a, a_prev): the mean square of (a_i - a_prev,i) as a share of the range.
+
+    The best move is a share of the whole way: a low-pass that depends on the state.
+    """
+    return ((action - prev) ** 2).mean(-1) / 4
+
+
+def unclipped(x: Array) -> Array:
+    """clip(x, 0, 1) with the gradient of x, so that a mu at 0 or 1 can come back."""
+    return x + lax.stop_gradient(jnp.clip(x, 0, 1) - x)
+
+
+def blend(core: Array, prev: Array, mu: Array, xp: Any = jnp) -> Array:
+    """a = a_prev + (1 - mu) (a_core - a_prev), exactly a_core at mu = 0 and a_prev at mu = 1."""
+    way = core + mu * (prev - core)
+    return way if xp is jnp else xp.where(mu == 1, prev, way)  # rounding matters when it acts
+
+
+def priced_actor_loss(u: Array, price: Number, cost: Array) -> Array:
+    """L = -E[U(s, a, lambda) - lambda c(a, a_prev)], gradients through the action."""
+    return -(u - price * cost).mean()
+
+
 def deterministic_actor_loss(q: Array) -> Array:
     """L(phi) = -E[Q_1(s, pi(s))], gradients through the action: Equation 1 of Fujimoto (2018)."""
     return -q[0].mean()

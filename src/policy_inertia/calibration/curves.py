@@ -117,9 +117,32 @@ def _filters(policy: Policy | ContinuousCore) -> dict[str, ContinuousCore]:
 _SWITCHING = DialKind(
     OSCILLATION, lambda p: p.calibration, calibrate, _discrete_dials, lambda p: p.mode
 )
+
+
+def _box_dials(policy: Policy | ContinuousCore) -> dict[str, Any]:
+    """A dial of Box actions and the filters around its core; else the filters alone."""
+    if not isinstance(policy, Policy) or not policy.traits.dial:
+        return _filters(policy)
+    return {policy.method: policy, **_filters(policy.core())}
+
+
+def _box_table(policy: Policy | ContinuousCore) -> Calibration | FilterCurve | None:
+    return policy.calibration if isinstance(policy, Policy) else policy.curve
+
+
+def _calibrate_box(policy: Policy | ContinuousCore, *args: Any, **kwargs: Any) -> Any:
+    """Measure the prices of a dial, or the settings of a filter."""
+    measure: Any = calibrate if isinstance(policy, Policy) else calibrate_filter
+    return measure(policy, *args, **kwargs)
+
+
+def _box_mode(policy: Policy | ContinuousCore) -> str:
+    return policy.mode if isinstance(policy, Policy) else ""
+
+
 DIAL_KINDS: dict[str, DialKind] = {
     Discrete.kind: _SWITCHING,
     MultiDiscrete.kind: _SWITCHING,
-    Box.kind: DialKind(FLUCTUATION, lambda p: p.curve, calibrate_filter, _filters),
+    Box.kind: DialKind(FLUCTUATION, _box_table, _calibrate_box, _box_dials, _box_mode),
 }
 """By the kind of actions."""

@@ -8,10 +8,11 @@ from typing import Any
 
 from policy_inertia.envs.making import EnvLike, side_by_side
 from policy_inertia.envs.vector import Envs
+from policy_inertia.errors import InputError
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.calibration_table import Row
 from policy_inertia.metrics.estimates import upper_bound
-from policy_inertia.metrics.measures import MEASURES, OSCILLATION, Evaluation
+from policy_inertia.metrics.measures import FLUCTUATION, MEASURES, OSCILLATION, Evaluation
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.protocol import Predictor
 from policy_inertia.seeds import Stream, stream_seed
@@ -51,12 +52,19 @@ class Episodes:
     def row(self, policy: Policy, setting: float) -> Row:
         """Measure a policy at one setting."""
         evaluation = self.run(policy.with_setting(setting))
-        figures, ratios = evaluation.summary(), OSCILLATION.values(evaluation)
-        assert ratios is not None, "every episode has an oscillation ratio"
+        finite = policy.spaces.actions.finite
+        measure = OSCILLATION if finite else FLUCTUATION
+        figures, ratios = evaluation.summary(), measure.values(evaluation)
+        if ratios is None:
+            raise InputError(
+                "an episode has a single step, so its movement is not known: give an env whose "
+                "episodes are longer"
+            )
         if self.measured is not None:
             self.measured()
         known = {name: figures[name] for name in MEASURES}
-        return Row(setting, known, upper_bound(ratios), policy.mode)
+        kind: Any = measure.name
+        return Row(setting, known, upper_bound(ratios), policy.mode, kind)
 
 
 class Counter:

@@ -155,7 +155,10 @@ def _sweep(
         return episodes.row(policy, setting)
 
     rows = [at(setting) for setting in first]
-    return _refined(_extended(rows, at), at) if more else rows
+    if not more:
+        return rows
+    # a dial of Box actions knows no prices beyond the largest that it learned
+    return _refined(_extended(rows, at) if policy.spaces.actions.finite else rows, at)
 
 
 def _best_rows(sweeps: dict[int, list[Row]], curves: Sequence[Curve]) -> list[Row]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.measures import (
-    OSCILLATION,
+    MEASURES,
     RETURN,
     Figures,
     refuse_incomplete,
@@ -30,19 +30,24 @@ class Row:
         figures: Numbers by the name of the measure.
         oscillation_bound: One-sided upper 95% bound of the oscillation ratio; None if unknown.
         mode: How the policy acts (`policy.mode`); empty if it has one mode only.
+        measure: The measure of which there is a budget: the oscillation ratio, or the action
+            fluctuation of Box actions.
     """
 
     setting: float
     figures: Figures
     oscillation_bound: float | None = None
     mode: str = ""
+    measure: Literal["oscillation_ratio", "action_fluctuation"] = "oscillation_ratio"
 
     def __post_init__(self) -> None:
-        refuse_incomplete(self.figures, f"the row of {self.setting:g}", (RETURN, OSCILLATION))
+        needed = (RETURN, MEASURES[self.measure])
+        refuse_incomplete(self.figures, f"the row of {self.setting:g}", needed)
 
     @property
     def oscillation_ratio(self) -> float:
-        ratio = self.figures[OSCILLATION.name]
+        """The oscillation ratio, or the action fluctuation of Box actions."""
+        ratio = self.figures[self.measure]
         assert ratio is not None, "every evaluation has an oscillation ratio"
         return ratio
 
@@ -87,8 +92,9 @@ class Calibration:
         loosest = loosest_within(self.rows, lambda row: row.smallest_budget, max_oscillation)
         if loosest is None:
             high, low = self.rows[0].oscillation_ratio, _rounded_up(self.rows[-1].smallest_budget)
+            label = MEASURES[self.rows[0].measure].label
             raise InputError(
-                f"an oscillation ratio of {max_oscillation:g} is not reachable: with its "
+                f"an {label} of {max_oscillation:g} is not reachable: with its "
                 f"{self.setting_name}, this policy goes from {high:.3f} down to {low} on "
                 f"{self.task}, so give at least {low}, or train longer or with another method"
             )
