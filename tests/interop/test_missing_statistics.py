@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from policy_inertia import load_core
+from tests.support.poison import Poison
 from tests.support.sb3_models import SB3Model
 from tests.support.sb3_zips import data_of, with_data
 
@@ -131,16 +132,6 @@ def test_zip_that_needs_the_statistics_beside_it_uses_them(
     np.testing.assert_array_equal(used.acting(obs).scores, given.acting(obs).scores)
     without = load_core(zipped, "CartPole-v1", normalise=False)
     assert abs(without.acting(obs).scores - given.acting(obs).scores).max() > 1e-3
-
-
-class Poison:
-    """What runs code when it is unpickled."""
-
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self) -> Any:
-        return Path.touch, (self.trace,)
 
 
 class Plain:

@@ -16,6 +16,7 @@ from policy_inertia.interop.onnx_observations import observation_feed
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import example_observations
 from tests.support.dict_env import Cockpit
+from tests.support.poison import poisoned_zips
 
 Trained = Callable[..., tuple[Any, Any]]
 
@@ -148,6 +149,15 @@ def test_smoothed_policy_with_its_controller_is_saved_and_exported(
     assert pi.export(loaded, tmp_path / "policy.onnx").difference < 1e-4
     evaluation = pi.evaluate(loaded, Cockpit, episodes=2, deterministic=True)
     assert evaluation.summary()["length"] == 20
+
+
+def test_poisoned_zip_runs_nothing(trained: Trained, tmp_path: Path) -> None:
+    trained("PPO")[0].save(tmp_path / "model.zip")
+    data, weights = poisoned_zips(tmp_path / "model.zip", tmp_path, tmp_path / "trace")
+    assert load_core(data, Cockpit).layers is not None
+    with pytest.raises(InputError, match="cannot be read as the weights"):
+        load_core(weights, Cockpit)
+    assert not (tmp_path / "trace").exists()
 
 
 def test_function_of_dict_observations_is_a_core() -> None:

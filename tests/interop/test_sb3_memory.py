@@ -13,6 +13,7 @@ import policy_inertia as pi
 from policy_inertia import Core, InputError, load_core
 from policy_inertia.interop.numpy_runtime import Policy as NumpyPolicy
 from policy_inertia.policies.policy import Policy
+from tests.support.poison import poisoned_zips
 from tests.support.sb3_models import Pictures
 from tests.support.sb3_zips import data_of, with_data
 
@@ -222,6 +223,27 @@ def test_resumed_training_around_a_memory_comes_back_to_its_state(
     for name, values in envs[0].memory.items():
         assert abs(values).max() > 0
         np.testing.assert_array_equal(envs[1].memory[name], values)
+
+
+@pytest.mark.parametrize("name", ["recurrent", "stacked"])
+def test_poisoned_files_run_nothing(name: str, trained: Trained, tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    model, _ = trained(name)
+    model.save(tmp_path / "model.zip")
+    folder = tmp_path / "zoo"
+    folder.mkdir()
+    data, weights = poisoned_zips(tmp_path / "model.zip", folder, trace)
+    path = f"!!python/object/apply:pathlib.Path [{trace}]"
+    code = f"!!python/object/apply:pathlib.Path.touch [{path}]"
+    frames = "- - - frame_stack\n    - 3\n" if name == "stacked" else ""
+    (folder / "config.yml").write_text(f"{code}\n{frames}")
+    weights.rename(tmp_path / "weights.zip")
+    core = load_core(folder, ENV, normalise=False)
+    assert core.remembered
+    with pytest.raises(InputError, match="cannot be read as the weights"):
+        load_core(tmp_path / "weights.zip", ENV, normalise=False, frame_stack=3)
+    assert data.exists()
+    assert not trace.exists()
 
 
 def test_rl_zoo_folder_names_its_frames(trained: Trained, tmp_path: Path) -> None:

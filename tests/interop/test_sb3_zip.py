@@ -174,14 +174,14 @@ def test_best_model_of_a_folder_comes_first(sb3_model: SB3Model, tmp_path: Path)
         load_core(folder, "CartPole-v1")
 
 
-def test_recurrent_models_are_refused(tmp_path: Path) -> None:
+def test_recurrent_models_with_continuous_actions_are_refused(tmp_path: Path) -> None:
     from sb3_contrib import RecurrentPPO
 
-    model = RecurrentPPO("MlpLstmPolicy", "CartPole-v1", n_steps=8, device="cpu")
+    model = RecurrentPPO("MlpLstmPolicy", "Pendulum-v1", n_steps=8, device="cpu")
     model.save(tmp_path / "r.zip")
     for core in (model, tmp_path / "r.zip"):
-        with pytest.raises(InputError, match="is recurrent: it carries a state"):
-            load_core(core, "CartPole-v1")
+        with pytest.raises(InputError, match="is recurrent and has continuous actions"):
+            load_core(core, "Pendulum-v1")
 
 
 def test_continuous_models_are_refused(tmp_path: Path) -> None:

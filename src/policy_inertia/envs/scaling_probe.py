@@ -15,6 +15,7 @@ from policy_inertia.envs.vector import Envs
 from policy_inertia.seeds import Stream, stream_seed
 
 ENVS, STEPS = 8, 250
+FEATURE_STEPS = 64  # where a core's network is run at every step
 USUAL = (0.05, 20.0)
 """A number that varies by at least the first and is not larger than the second stays as it is: a
 network can use it, and random actions may show only a part of its range."""
@@ -48,12 +49,13 @@ def scaled_spaces(
         elif own.n_states is not None or own.pixels:
             return spaces or own
         rng = np.random.default_rng(stream_seed(seed, Stream.SCALING))
+        count = FEATURE_STEPS if features else STEPS
         masked = spaces is not None and spaces.masked
 
         def actions() -> np.ndarray:
             return sample_allowed(rng, envs.masks()) if masked else own.actions.sample(rng, ENVS)
 
-        steps = (envs.step(actions()) for _ in range(STEPS))
+        steps = (envs.step(actions()) for _ in range(count))
         rows = np.concatenate([envs.obs.copy(), *(step.next_obs.copy() for step in steps)])
         rows = rows.astype(np.float64)
         if not features:

@@ -33,8 +33,8 @@ def read_lstm(weights: dict[str, np.ndarray], name: str) -> list[Lstm]:
         parts = [own.pop(part) for part in names if part in own]
         if len(parts) != 4 or any(part.dtype.kind != "f" for part in parts):
             break
-        w_x, w_h, *biases = parts
-        layer = Lstm(np.ascontiguousarray(w_x.T), np.ascontiguousarray(w_h.T), sum(biases))
+        w_x, w_h, b_x, b_h = parts
+        layer = Lstm(np.ascontiguousarray(w_x.T), np.ascontiguousarray(w_h.T), b_x + b_h)
         if layer.output_shape(w_x.shape[1:]) is None:
             own = {"weights of other shapes": w_x}
             break
