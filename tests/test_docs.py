@@ -111,6 +111,22 @@ def test_a_price_of_switching_pays_where_a_switch_costs_a_fee(tmp_path: Path) ->
     assert profits[2][0] < -5 < 5 < profits[2][-1]  # who ignores the fee loses money
 
 
+def test_a_table_of_costs_saves_trades_and_money(tmp_path: Path) -> None:
+    text = run("tutorials/trading-costs.md", tmp_path)
+    rows = re.findall(r"^(.+): profit ([\d.]+), ([\d.]+) switches per step$", text, re.M)
+    profits = {name: (float(profit), float(share)) for name, profit, share in rows}
+    assert profits["table of costs"][0] > profits["no filter"][0] + 3
+    assert profits["table of costs"][1] < profits["equal costs"][1] < profits["no filter"][1]
+
+
+def test_a_signal_that_is_held_lets_more_cars_through(tmp_path: Path) -> None:
+    text = run("tutorials/traffic-signals.md", tmp_path)
+    rows = re.findall(r"^held for (\d+): return (-\d+), a change every (\d+) steps$", text, re.M)
+    returns = {int(dwell): int(return_) for dwell, return_, _ in rows}
+    assert all(int(steps) >= int(dwell) for dwell, _, steps in rows)
+    assert max(returns[6], returns[10]) > max(returns[1], returns[60])
+
+
 def test_python_of_the_page_on_an_own_env_trains_on_it(tmp_path: Path) -> None:
     assert re.search(r"price +return +oscillation ratio", run("howto/own-env.md", tmp_path))
 

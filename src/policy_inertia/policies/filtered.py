@@ -65,7 +65,7 @@ class Filtered:
         """The same policy, for whose filters not every switch costs the same.
 
         A threshold, and the tokens of a limit, are multiplied by `costs[i][j]` for a switch from
-        action i to action j. A dial learns with its own `costs`; see docs/switching.md.
+        action i to action j. A dial learns with its own setting `costs`.
 
         Args:
             costs: A square table of numbers from 0 on, with 0 on the diagonal.
