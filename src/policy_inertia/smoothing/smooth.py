@@ -90,7 +90,8 @@ def smooth(
         seed: Seed of training and of all episodes.
         out: Folder for the result; by default one under runs/ if a controller is trained.
         resume: Continue in the folder `out`.
-        progress, watch: Called after each evaluation in training; as the other stages go on.
+        progress: Called after each evaluation in training.
+        watch: Called as the other stages go on.
         warn: Called with each warning.
         core_options: Options of `load_core`: `output`, `normalise`, `temperature`, `trust`, ...
         dimensions: What each number of a continuous action means; see `with_dimensions`.
