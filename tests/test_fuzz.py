@@ -161,7 +161,7 @@ def figures() -> Figures:
 @pytest.fixture
 def study_folder(tmp_path: Path) -> Path:
     """A study's folder whose runs were never trained: their files hold invented figures."""
-    study, out = study_from_dict(TINY, "tiny"), tmp_path / "s"
+    study, out = study_from_dict(TINY | {"seeds": 1}, "tiny"), tmp_path / "s"
     folder = StudyFolder(out, study, "policy-inertia study tiny.toml")
     folder.write_failures([])
     folder.close()
