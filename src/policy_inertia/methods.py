@@ -81,11 +81,18 @@ METHODS: dict[str, Method] = {
     "nsac-ip": Method("NSAC trained with a penalty on switching", _NSAC, penalty=PENALTY),
 }
 
+BOX_PENALTY = 1.0
+"""The penalty of a move over the whole range; what fits depends on the task."""
 _BOX_SAC, _TD3 = BoxSACConfig(), TD3Config()
 
 BOX_METHODS: dict[str, Method] = {
     "sac": Method("soft actor-critic, twin critics, learned temperature", _BOX_SAC),
     "td3": Method("TD3: a deterministic actor, twin critics, delayed updates", _TD3),
+    "sac-ip": Method("SAC trained with a penalty on movement", _BOX_SAC, penalty=BOX_PENALTY),
+    "sac-caps": Method(
+        "SAC with CAPS: an actor that is smooth over time and space",
+        BoxSACConfig(caps_temporal=1.0, caps_spatial=1.0),
+    ),
     "nsac": Method("the paper's learned inertia around SAC", BoxInertiaConfig(core=_BOX_SAC)),
     "ntd3": Method("the same learned inertia around TD3", BoxInertiaConfig(core=_TD3)),
     "nsac-each": Method(

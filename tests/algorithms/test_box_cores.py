@@ -76,3 +76,21 @@ def test_policy_is_the_same_with_numpy_and_with_jax(config: Any) -> None:
     np.testing.assert_allclose(host.policy.mode(), device.policy.mode(), atol=1e-6)
     assert (host.mu == 0).all()
     assert (host.policy.probability(rows.action) == 0).all()
+
+
+def test_caps_adds_its_two_distances_to_the_loss_of_the_actor() -> None:
+    config = BoxSACConfig(hidden=(7,), caps_temporal=0.7, caps_spatial=0.4, caps_noise=0.3)
+    algorithm, plain = config.build(SPEC), BoxSACConfig(hidden=(7,)).build(SPEC)
+    state, rows = algorithm.init(np.random.default_rng(1)), batch()
+    _, losses, _ = algorithm.update(state, rows, DUE)
+    _, without, _ = plain.update(state, rows, DUE)
+    key = jax.random.split(jax.random.split(state.key)[0])[1]
+    near = np.asarray(jax.random.normal(key, (1, 5, 3)), float)[0]
+
+    def mean(obs: Any) -> np.ndarray:
+        return np.tanh(network(state.actor, np.asarray(obs, float))[:, :2])
+
+    temporal = np.linalg.norm(mean(rows.obs) - mean(rows.next_obs), axis=1).mean()
+    spatial = np.linalg.norm(mean(rows.obs) - mean(rows.obs + 0.3 * near), axis=1).mean()
+    added = float(losses["actor_loss"] - without["actor_loss"])
+    assert added == pytest.approx(0.7 * temporal + 0.4 * spatial, rel=1e-3)

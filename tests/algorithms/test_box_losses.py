@@ -190,3 +190,16 @@ def test_l1_has_a_dead_band_and_squared_goes_a_share_of_the_way() -> None:
         assert best(box_losses.l1_cost, 0.2) == pytest.approx(0.0, abs=1e-4)  # below price / 4
         assert best(box_losses.l1_cost, 0.6) == pytest.approx(0.6 - 0.25, abs=1e-4)
         assert best(box_losses.squared_cost, 0.6) == pytest.approx(0.6 / 1.25, abs=1e-4)
+
+
+def test_caps_distance_is_the_mean_length_and_has_a_gradient_at_zero() -> None:
+    action, other = np.array([[3.0, 4.0], [0.0, 0.0]]), np.zeros((2, 2))
+    assert float(box_losses.caps_distance(action, other)) == pytest.approx(2.5, abs=1e-5)
+    gradient = jax.grad(lambda a: box_losses.caps_distance(a, other))(jnp.zeros((2, 2)))
+    assert np.isfinite(gradient).all()
+    weights = RNG.normal(size=(4, 2))
+
+    def loss(x: Any) -> Any:
+        return box_losses.caps_distance(x.reshape(4, 2), weights)
+
+    finite_difference(loss, RNG.normal(size=8))

@@ -144,6 +144,15 @@ def deterministic_actor_loss(q: Array) -> Array:
     return -q[0].mean()
 
 
+def caps_distance(action: Array, other: Array) -> Array:
+    """E||pi(s) - pi(s')||_2, with s' the next state (L_T of CAPS) or one near s (L_S).
+
+    CAPS is Mysore et al. (2021), "Regularizing Action Policies for Smooth Control".
+    """
+    squares = ((action - other) ** 2).sum(-1)
+    return jnp.sqrt(squares + 1e-12).mean()  # its gradient is finite where both are the same
+
+
 def smoothed_action(action: Array, noise: Array, deviation: float, clip: float) -> Array:
     """clip(a + clip(deviation noise, -c, c), -1, 1): the target policy of TD3 (Fujimoto, 2018)."""
     return jnp.clip(action + jnp.clip(deviation * noise, -clip, clip), -1, 1)

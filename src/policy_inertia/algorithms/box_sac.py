@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import optax
 from jax import numpy as jnp
 
 from policy_inertia.actions.gaussian import SquashedGaussian
@@ -38,9 +40,16 @@ class BoxSACConfig(interface.AlgorithmConfig):
     target_entropy: float = -1.0
     """The target entropy of each number of an action, for actions from -1 to 1; only for
     auto_temperature. Uniform noise has 0.69."""
+    caps_temporal: float = 0.0
+    """Weight of the distance between the mean actions of two successive states (CAPS)."""
+    caps_spatial: float = 0.0
+    """Weight of the distance between the mean actions of a state and one near it (CAPS)."""
+    caps_noise: float = 0.05
+    """Standard deviation of the numbers of a state near it."""
 
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "temperature")
+        refuse_outside(self, 0, None, "caps_temporal", "caps_spatial", "caps_noise")
         refuse_outside(self, 1, None, "hidden", "train_interval")
         refuse_outside(self, 0, 1, "target_rate")
 
@@ -52,6 +61,18 @@ class BoxSACConfig(interface.AlgorithmConfig):
         return box_sac(self, spec)
 
 
+def caps(
+    config: BoxSACConfig, mean: Callable[[Array], Array], batch: Transition, noise: Array
+) -> Number:
+    """lambda_T L_T + lambda_S L_S of CAPS for a mean action; `noise` has the shape of `obs`."""
+    action = mean(batch.obs)
+    near = mean(batch.obs + config.caps_noise * noise)
+    temporal = box_losses.caps_distance(action, mean(batch.next_obs))
+    return config.caps_temporal * temporal + config.caps_spatial * box_losses.caps_distance(
+        action, near
+    )
+
+
 class BoxSACState(NamedTuple):
     actor: Tree
     critics: Critics
@@ -59,6 +80,19 @@ class BoxSACState(NamedTuple):
     log_alpha: Array
     alpha_optimiser: Tree
     key: Array  # of the noise in updates
+
+
+def tempered(
+    optimiser: optax.GradientTransformation, state: BoxSACState, log_pi: Array, target: float
+) -> tuple[BoxSACState, Array]:
+    """Take one step of the temperature towards a target entropy; the new state and the loss."""
+    log_alpha, alpha_optimiser, loss, _ = descend(
+        optimiser,
+        lambda x: (box_losses.temperature_loss(x, log_pi, target), None),
+        state.log_alpha,
+        state.alpha_optimiser,
+    )
+    return state._replace(log_alpha=log_alpha, alpha_optimiser=alpha_optimiser), loss
 
 
 def box_sac(config: BoxSACConfig, spec: Spec) -> interface.Algorithm:
@@ -88,8 +122,7 @@ def box_sac(config: BoxSACConfig, spec: Spec) -> interface.Algorithm:
             first_key(rng),
         )
 
-    def update(state: BoxSACState, batch: Transition, due: Array) -> interface.Updated:
-        del due  # one part: whenever this is called, it is due
+    def update(state: BoxSACState, batch: Transition, due: Array) -> interface.Updated:  # all due
         key, noise = noises(state.key, 2, batch.action.shape)
         alpha: Number = config.temperature
         if config.auto_temperature:
@@ -103,10 +136,17 @@ def box_sac(config: BoxSACConfig, spec: Spec) -> interface.Algorithm:
             state.critics, critic, optimiser, batch, target, config.target_rate
         )
 
+        smooth = config.caps_temporal or config.caps_spatial
+        if smooth:
+            key, (near,) = noises(key, 1, batch.obs.shape)
+
         def actor_loss(actor: Tree) -> tuple[Array, Array]:
             action, log_pi = sampled(actor, batch.obs, noise[1])
             q = value(critic, critics.online, batch.obs, action).min(0)
-            return box_losses.soft_actor_loss(q, log_pi, alpha), log_pi
+            loss = box_losses.soft_actor_loss(q, log_pi, alpha)
+            if smooth:
+                loss += caps(config, lambda obs: jnp.tanh(outputs(actor, obs).mean), batch, near)
+            return loss, log_pi
 
         actor, actor_optimiser, loss, log_pi = descend(
             optimiser, actor_loss, state.actor, state.actor_optimiser
@@ -116,14 +156,8 @@ def box_sac(config: BoxSACConfig, spec: Spec) -> interface.Algorithm:
             actor=actor, critics=critics, actor_optimiser=actor_optimiser, key=key
         )
         if config.auto_temperature:
-            log_alpha, alpha_optimiser, report["ent_coef_loss"], _ = descend(
-                optimiser,
-                lambda x: (box_losses.temperature_loss(x, log_pi, target_entropy), None),
-                state.log_alpha,
-                state.alpha_optimiser,
-            )
-            report["ent_coef"] = jnp.exp(log_alpha)
-            state = state._replace(log_alpha=log_alpha, alpha_optimiser=alpha_optimiser)
+            state, report["ent_coef_loss"] = tempered(optimiser, state, log_pi, target_entropy)
+            report["ent_coef"] = jnp.exp(state.log_alpha)
         return interface.Updated(state, report)
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> interface.Acting:
