@@ -186,7 +186,7 @@ class Narrow(Chase):
     [
         (follow, Chase, {"budget": 5}, "the budget is 5: give a share of the range per step"),
         (follow, Chase, {"budget": 0.1, "max_fluctuation": 0.1}, "give one of them"),
-        (follow, Chase, {"train": True}, "train asks for a trained controller, and the actions"),
+        (follow, Chase, {"train": True}, "train asks for a trained controller, which is for"),
         (follow, Chase, {"mu": True}, "mu asks for a trained controller"),
         (follow, Chase, {"limit": Limit(0.1)}, r"for these actions give MovementLimit\(rate, b"),
         (follow, Chase, {"limit": (0.1, 0.0)}, "the burst of a limit is 0"),

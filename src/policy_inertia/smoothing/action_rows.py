@@ -16,7 +16,7 @@ from policy_inertia.metrics.filter_curve import check_fluctuation
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
 from policy_inertia.smoothing.goals import BudgetGoal, Goal, LimitGoal
 from policy_inertia.smoothing.movement_goal import MovementGoal
-from policy_inertia.smoothing.wording import MOVEMENT, SWITCHING, Wording
+from policy_inertia.smoothing.wording import HEADS, MOVEMENT, SWITCHING, Wording
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Kind:
         together: Whether a budget and a limit can be asked for together.
         trains: Whether a controller can be trained.
         numbers: Whether actions are numbers, each of which may be declared.
+        remedy: What to do instead where no controller can be trained.
         budget_name: The argument of `smooth` that is a budget of this kind alone; empty if none.
     """
 
@@ -41,6 +42,7 @@ class Kind:
     together: bool = False
     trains: bool = True
     numbers: bool = False
+    remedy: str = "use the filters and limits that are for these"
     budget_name: str = ""
 
     def limit_of(self, limit: Any) -> Any:
@@ -65,8 +67,8 @@ class Kind:
         """
         if not self.numbers:
             raise InputError(
-                f"dimensions are declared and the actions of {core.name} are a "
-                f"{core.spaces.actions}: they are for continuous actions, so leave them out"
+                f"dimensions are declared and the actions of {core.name} are Discrete: they are "
+                "for continuous actions, so leave them out"
             )
         return core.with_dimensions(dimensions)
 
@@ -80,7 +82,14 @@ def _switching_goal(budget: float | None, limit: Limit | None) -> Goal:
 
 KINDS: dict[str, Kind] = {
     Discrete.kind: Kind(SWITCHING, _switching_goal, check_budget, Limit),
-    MultiDiscrete.kind: Kind(SWITCHING, _switching_goal, check_budget, Limit, trains=False),
+    MultiDiscrete.kind: Kind(
+        HEADS,
+        _switching_goal,
+        check_budget,
+        Limit,
+        trains=False,
+        remedy="give joint_core(core) and JointActions(env), see docs/interop.md",
+    ),
     Box.kind: Kind(
         MOVEMENT,
         MovementGoal,

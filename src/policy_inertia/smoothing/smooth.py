@@ -286,7 +286,7 @@ def _trains(asked: Asked, hysteresis_only: bool, mu: bool) -> bool:
     if (asked.train or mu) and not asked.kind.trains:
         raise InputError(
             f"{'train' if asked.train else 'mu'} asks for a trained controller, which is for "
-            "Discrete actions: only filters and limits are for these, so leave it out"
+            f"Discrete actions: {asked.kind.remedy}, or leave it out"
         )
     return asked.kind.trains and not hysteresis_only
 
