@@ -16,6 +16,12 @@ from policy_inertia.cli.numbers import NUMBERS
 from policy_inertia.cli.view import out
 
 WIDEST = 100  # columns of a help page's text
+MARKERS = (
+    tyro.conf.AvoidSubcommands,
+    tyro.conf.FlagCreatePairsOff,
+    tyro.conf.PositionalMetavarFromFieldName,
+)
+"""How tyro reads the flags of every command."""
 DEBUG = "--debug"
 """Shows the traceback of an error; every command takes it."""
 
@@ -67,11 +73,7 @@ def read_flags(
         prog=f"policy-inertia {words}",
         description="",  # it is above: tyro would not wrap it
         args=args,
-        config=(
-            tyro.conf.AvoidSubcommands,
-            tyro.conf.FlagCreatePairsOff,
-            tyro.conf.PositionalMetavarFromFieldName,
-        ),
+        config=MARKERS,
         registry=NUMBERS,
     )
 

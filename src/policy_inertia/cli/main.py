@@ -1,7 +1,8 @@
 """The entry point: find the command, run it, and turn errors into one sentence.
 
-tyro's `SubcommandApp` is not used: it reads flags that are known beforehand, but those of `train`
-depend on its method.
+tyro's `SubcommandApp` does not read the commands: it wants flags that are known beforehand, but
+those of `train` depend on its method, and it reads all commands to run one. `completion`, which
+needs them all, uses it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import NoReturn
 from policy_inertia.cli.at_budget import AtBudget
 from policy_inertia.cli.command import DEBUG, Command, command_line
 from policy_inertia.cli.compare import Compare
+from policy_inertia.cli.completion import Completion
 from policy_inertia.cli.dial import Dial
 from policy_inertia.cli.evaluate import Evaluate
 from policy_inertia.cli.export import Export
@@ -62,6 +64,7 @@ COMMANDS: dict[str, type[Command]] = {
         Parity,
         Methods,
         Tasks,
+        Completion,
     )
 }
 WRONG_INPUT, UNEXPECTED, SIGNALLED, NO_READER = 2, 70, 128, 141
