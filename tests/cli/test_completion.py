@@ -23,7 +23,7 @@ def offered(script: Path, words: str) -> list[str]:
     """What bash offers for the last word."""
     command = ["bash", "-c", ASK, "ask", str(script), "policy-inertia", *words.split(" ")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return done.stdout.split("\n")[:-1]
+    return [line for line in done.stdout.split("\n") if line]
 
 
 def test_bash_completes_commands_methods_and_the_flags_of_a_method(

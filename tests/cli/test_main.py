@@ -86,7 +86,7 @@ def test_command_is_added_by_a_class_and_one_row(run: Run, monkeypatch: pytest.M
         ("train nsac", "needs a method and an env"),
         ("train nsca CartPole-v1", "did you mean 'nsac'"),
         ("train nsac CartPole-v2", "did you mean 'CartPole-v1'"),
-        ("train nsac Pendulum-v1", "needs Discrete actions"),
+        ("train dqn Pendulum-v1", "the method learns Discrete ones"),
         ("train nsac CartPole-v1 --mu0 1", "must lie in [0, 1)"),
         ("train nsac CartPole-v1 --steps 0", "must be at least 1"),
         ("train nsac CartPole-v1 --log mlflw", "did you mean 'mlflow'"),
