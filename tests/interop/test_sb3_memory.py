@@ -15,7 +15,7 @@ from policy_inertia.interop.numpy_runtime import Policy as NumpyPolicy
 from policy_inertia.policies.policy import Policy
 from tests.support.poison import poisoned_zips
 from tests.support.sb3_models import Pictures
-from tests.support.sb3_zips import data_of, with_data
+from tests.support.sb3_zips import data_of, weights_of, with_data, with_weights
 
 ENV = "CartPole-v1"
 Trained = Callable[[str], tuple[Any, Any]]
@@ -261,6 +261,31 @@ def test_rl_zoo_folder_names_its_frames(trained: Trained, tmp_path: Path) -> Non
     (folder / ENV / "config.yml").unlink()
     with pytest.raises(InputError, match="of a VecFrameStack, give frame_stack"):
         load_core(folder, ENV)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("weight_ih_l0", np.zeros(48)),
+        ("weight_hh_l0", np.zeros(())),
+        ("weight_hh_l0", np.zeros((48, 11))),
+        ("bias_hh_l0", np.zeros(12)),
+        ("bias_hh_l0", np.zeros(48, int)),
+        ("bias_hh_l1", np.zeros(48)),
+        ("weight_ih_l0", np.zeros((48, 5))),
+    ],
+)
+def test_damaged_lstm_is_refused(
+    name: str, values: np.ndarray, trained: Trained, tmp_path: Path
+) -> None:
+    import torch
+
+    trained("recurrent")[0].save(tmp_path / "model.zip")
+    weights = weights_of(tmp_path / "model.zip")
+    weights[f"lstm_actor.{name}"] = torch.as_tensor(values)
+    bad = with_weights(tmp_path / "model.zip", tmp_path / "bad.zip", weights)
+    with pytest.raises(InputError, match=r"has an LSTM with|does not take observations"):
+        load_core(bad, ENV, normalise=False)
 
 
 def test_what_cannot_remember_is_refused_with_the_way_out(trained: Trained, tmp_path: Path) -> None:

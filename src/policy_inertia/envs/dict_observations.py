@@ -61,7 +61,7 @@ class Entry:
             return rows.reshape(len(rows), -1).astype(np.float32)
         columns = rows.reshape(len(rows), -1) - self.first
         parts = [
-            np.eye(n, dtype=np.float32)[column]
+            (column[:, None] == np.arange(n)).astype(np.float32)
             for n, column in zip(self.choices, columns.T, strict=True)
         ]
         return np.concatenate(parts, axis=1)

@@ -15,14 +15,13 @@ import numpy as np
 from policy_inertia.envs.dict_observations import is_image
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
-from policy_inertia.networks.memory_layers import FrameStack
+from policy_inertia.networks.memory_layers import MOST_FRAMES, FrameStack
 from policy_inertia.storage import read_file
 
 SETTING = re.compile(r"^[- ]*- frame_stack\n +- (\d{1,3})$", re.M)
 """The setting in RL Zoo's config.yml, which is an ordered dictionary of Python."""
 CONFIG_LIMIT = 2**20
 """Bytes of a config.yml."""
-MOST_FRAMES = 100
 
 
 def frame_stack(n: int | None, space: gym.Space[Any], spaces: Spaces) -> FrameStack | None:

@@ -34,7 +34,8 @@ def read_lstm(weights: dict[str, np.ndarray], name: str) -> list[Lstm]:
         if len(parts) != 4 or any(part.dtype.kind != "f" for part in parts):
             break
         w_x, w_h, b_x, b_h = parts
-        layer = Lstm(np.ascontiguousarray(w_x.T), np.ascontiguousarray(w_h.T), b_x + b_h)
+        bias = b_x + b_h if b_x.shape == b_h.shape else np.zeros(0)
+        layer = Lstm(np.ascontiguousarray(w_x.T), np.ascontiguousarray(w_h.T), bias)
         if layer.output_shape(w_x.shape[1:]) is None:
             own = {"weights of other shapes": w_x}
             break

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 Shape = tuple[int, ...]
+MOST_FRAMES = 100
+"""That a `FrameStack` may join."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,10 @@ class Lstm:
         return hidden.copy(), {"hidden": hidden, "cell": cell}  # a layer may write into its input
 
     def output_shape(self, shape: Shape) -> Shape | None:
-        four = (4 * self.size,)
-        fits = self.w_x.ndim == self.w_h.ndim == 2 and shape == self.w_x.shape[:1]
+        if self.w_x.ndim != 2 or self.w_h.ndim != 2 or shape != self.w_x.shape[:1]:
+            return None
         widths = {self.w_x.shape[1:], self.w_h.shape[1:], self.b.shape}
-        return (self.size,) if fits and self.size and widths == {four} else None
+        return (self.size,) if self.size and widths == {(4 * self.size,)} else None
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,8 @@ class FrameStack:
         return joined, {"frames": later.copy()}
 
     def output_shape(self, shape: Shape) -> Shape | None:
-        fits = self.n > 1 and 0 <= self.axis < len(self.shape) and shape == self.shape
-        return self._joined(self.n) if fits and math.prod(shape) > 0 else None
+        fits = 0 <= self.axis < len(self.shape) and shape == self.shape and math.prod(shape) > 0
+        return self._joined(self.n) if fits and 1 < self.n <= MOST_FRAMES else None
 
 
 MemoryLayer = Lstm | FrameStack

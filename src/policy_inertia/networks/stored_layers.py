@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from policy_inertia.errors import InputError, nearest
-from policy_inertia.networks.layers import Branch, Branches, Layer, Layers
+from policy_inertia.networks.layers import Branch, Branches, Layer, Layers, SimpleLayer
 from policy_inertia.schema import read_as
 
 
@@ -58,14 +58,16 @@ def restore(
     Raises:
         InputError: A kind of layer is unknown, or a field is missing or wrong.
     """
-    known: dict[str, Any] = {cls.__name__: cls for cls in get_args(Layer)}
+    # a branch neither branches nor remembers
+    kinds_here = get_args(Layer if prefix == "core" else SimpleLayer)
+    known: dict[str, Any] = {cls.__name__: cls for cls in kinds_here}
     layers: list[Layer] = []
     for i, description in enumerate(kinds):
         start = f"{prefix}.{i}."
         weights = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
         plain = dict(description)
         name = str(plain.pop("kind", ""))
-        if name not in known or (name == Branches.__name__ and prefix != "core"):
+        if name not in known:
             raise InputError(f"layer {i} is of kind '{name[:60]}'{nearest(name, known)}")
         if name == Branches.__name__:
             stored = read_as(list[_StoredBranch], plain.get("parts"), f"layer {i}")
