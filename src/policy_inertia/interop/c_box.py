@@ -131,6 +131,11 @@ static void policy_$role(policy_state *state, double *action)
 
 def box_step(code: CodeBuilder, policy: PolicyDescription) -> None:
     """Add `policy_act` and `policy_reset_to` for continuous actions."""
+    if policy.controller is not None:
+        raise InputError(
+            "a controller of continuous actions cannot be written as C: export it as ONNX or for "
+            "NumPy, or export its core"
+        )
     actions: Any = policy.spaces.actions
     d, number = len(actions.low), {"float32": "float", "float64": "double"}[actions.precision]
     code.usage = "policy_act(&state, observation, action);"

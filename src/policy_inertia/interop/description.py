@@ -17,7 +17,7 @@ from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.core_features import run_core
 from policy_inertia.policies.core_outputs import GREEDY
 from policy_inertia.policies.cores import Core, default_temperature
-from policy_inertia.policies.mean_action import mean_core, network_layers
+from policy_inertia.policies.mean_action import mean_core, mean_layers, network_layers
 from policy_inertia.policies.memory import Filter, Memory, State
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import OutputKind
@@ -103,7 +103,7 @@ def describe(policy: Policy | Core | ContinuousCore, dial: bool = False) -> Poli
         "env_kwargs": policy.env_kwargs,
         "method": policy.method,
         "hysteresis": policy.hysteresis,
-        "limit": policy.limit and policy.limit.to_dict(),
+        "limit": policy.limit and dataclasses.asdict(policy.limit),
         "switching": policy.switching and policy.switching.to_dict(),
         "config": dataclasses.asdict(config),
         "calibration": policy.calibration and policy.calibration.to_dict(),
@@ -140,6 +140,8 @@ def core_network(policy: Policy) -> tuple[OutputKind, Layers]:
         )
     if isinstance(policy.algorithm, Nested):
         params = policy.algorithm.core_params(params)
+    if not policy.spaces.actions.finite:
+        return "action", mean_layers(policy.spaces, params)
     features, head = network_layers(policy.spaces, params)
     kind: OutputKind = "q" if policy.config.core_config.traits.scores == "values" else "logits"
     return kind, features + head

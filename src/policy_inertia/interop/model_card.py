@@ -111,8 +111,6 @@ def model_card(
 def _exportable(policy: Policy | ContinuousCore) -> bool:
     if isinstance(policy, ContinuousCore):
         return policy.layers is not None
-    if policy.nested and not policy.spaces.actions.finite:
-        return False  # its controller has no export
     return policy.repeats == (1,)
 
 

@@ -224,7 +224,8 @@ def export_numpy(
     if path.suffix != ".npz":
         raise InputError(f"{path} ends in '{path.suffix}': a file of NumPy arrays ends in .npz")
     policy = exported(policy)
-    dial = isinstance(policy, Policy) and policy.traits.dial
+    switches = policy.spaces.actions.finite  # the price of movement is not an input
+    dial = isinstance(policy, Policy) and policy.traits.dial and switches
     arrays, about = numpy_steps(describe(policy, dial))
     buffer = io.BytesIO()
     named: Any = {"about": np.array(json.dumps(about)), **arrays}

@@ -16,6 +16,7 @@ from policy_inertia.actions.box import Box
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import PolicyDescription
 from policy_inertia.interop.onnx_arrays import GraphArray, as_result
+from policy_inertia.interop.onnx_box_controllers import add_controller
 from policy_inertia.interop.onnx_form import OBSERVATION, Form, Tensor
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.interop.onnx_in import session
@@ -24,10 +25,12 @@ from policy_inertia.interop.onnx_observations import observation_feed
 from policy_inertia.policies.action_filters.action_filter import ActionFilter
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.memory import PREVIOUS_ACTION, State
-from policy_inertia.policies.probing import example_observations
+from policy_inertia.policies.probing import example_observations, gym_space
 
 ROUNDING = 1e-5
 """How much float32 may change the core's action, as a share of half the range."""
+MOST_TIES = 0.01
+"""The share of random inputs at which a controller may decide otherwise, because of rounding."""
 DRAWS = 30
 """Random changes by `ROUNDING`, to see what they do behind the filters."""
 
@@ -41,6 +44,8 @@ def _add(graph: GraphBuilder, policy: PolicyDescription) -> dict[str, str]:
     action = np.where(np.isnan(action), np.where(start, 0, previous), action)
     action = np.clip(action, -1, 1)
     previous = np.where(start, np.nan, np.clip(previous, -1, 1))
+    if policy.controller is not None:
+        action = add_controller(graph, policy.controller, action, previous, start)
     fields: dict[str, str] = {}
     for rule in policy.filters:
         action, own = _filter(graph, rule, action, previous)
@@ -101,6 +106,8 @@ def compare(
     Raises:
         InputError: The file and the policy differ by more than rounding.
     """
+    if description.controller is not None:
+        return _compare_controlled(policy, description, path, data, n)
     actions = policy.actions
     obs, state = example_observations(policy.space, n), _random_state(policy, n)
     feed = {
@@ -128,6 +135,27 @@ def compare(
             f"{n} rows: nothing was written, so please report it"
         )
     return difference, int((gaps[decides] > 10 * ROUNDING).sum())
+
+
+def _compare_controlled(
+    policy: Any, description: PolicyDescription, path: Path, data: bytes, n: int
+) -> tuple[float, int]:
+    """The same for a policy with a controller, which may decide by a hair; see `compare`."""
+    actions: Any = policy.spaces.actions
+    obs = example_observations(gym_space(policy.spaces), n)
+    state = _random_state(policy, n)
+    previous = {**state, PREVIOUS_ACTION: actions.to_env(state[PREVIOUS_ACTION])}
+    feed = {**observation_feed(description.spaces, obs), **previous}
+    (taken,) = session(path, data).run(["action"], feed)
+    scaled = (taken.reshape(n, -1) - actions.middle) / actions.half_range
+    gaps = abs(actions.from_env(policy.predict(obs, state, deterministic=True)[0]) - scaled).max(1)
+    differs = gaps > 10 * ROUNDING
+    if differs.mean() > MOST_TIES:
+        raise InputError(
+            f"the ONNX graph differs from {policy} by {gaps.max():.1e} and in {differs.sum()} of "
+            f"{n} rows: nothing was written, so please report it"
+        )
+    return float(gaps[~differs].max(initial=0)), int(differs.sum())
 
 
 def _random_state(policy: ContinuousCore, n: int) -> State:

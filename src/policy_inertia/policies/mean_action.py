@@ -57,19 +57,18 @@ def mean_core(policy: Policy) -> ContinuousCore:
             f"{policy.method} has a controller, which smooths its actions: put a filter around "
             "policy.core() instead"
         )
-    actions: Any = policy.spaces.actions
-    features, head = network_layers(policy.spaces, policy.params)
-    layers = (*features, *_mean_action(head, actions))
+    layers = mean_layers(policy.spaces, policy.params)
     spaces = policy.spaces.unscaled
     name = f"{policy.method} on {policy.task or 'a task'}"
     core = ContinuousCore.from_layers(name, spaces, layers, gym_space(spaces))
     return core.on(policy.task, policy.env_kwargs).within(policy.limit)
 
 
-def _mean_action(head: Layers, actions: Any) -> Layers:
-    """The layers of an actor up to its mean action, in the env's units."""
-    *hidden, last = head
+def mean_layers(spaces: Spaces, params: Tree) -> Layers:
+    """The layers of an actor for Box actions up to its mean action, in the env's units."""
+    features, (*hidden, last) = network_layers(spaces, params)
+    actions: Any = spaces.actions
     assert isinstance(last, Linear), "a perceptron ends in a linear layer"
     (d,) = actions.shape  # the outputs behind them are of a standard deviation
     mean = Linear(np.ascontiguousarray(last.w[:, :d]), last.b[:d])
-    return (*hidden, mean, *into_bounds(actions, squashed=True))
+    return (*features, *hidden, mean, *into_bounds(actions, squashed=True))

@@ -28,7 +28,13 @@ from policy_inertia.algorithms.interface import (
 )
 from policy_inertia.algorithms.learning import Critics, adam, descend, init_critics
 from policy_inertia.algorithms.losses import bellman_target
-from policy_inertia.algorithms.nested import Controller, NestedConfig, NestedParams, nested
+from policy_inertia.algorithms.nested import (
+    Controller,
+    ControllerParts,
+    NestedConfig,
+    NestedParams,
+    nested,
+)
 from policy_inertia.algorithms.value_scale import divisor, known_size, next_size, times
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError, refuse_outside
@@ -80,6 +86,14 @@ class BoxDialConfig(NestedConfig):
     def traits(self) -> Traits:
         frozen = self.core.traits.frozen
         return Traits("values", True, nested=True, frozen=frozen, dial=True, actions="box")
+
+    def parts(self, params: BoxDialParams) -> ControllerParts:
+        dial = params.dial
+        numbers = {"price": float(dial.price), "share": float(dial.share)}
+        seen = {f"price_feature_{i}": float(x) for i, x in enumerate(np.ravel(dial.features))}
+        largest = {"largest_price": float(dial.largest)}
+        rule = "box free" if self.full else "box blend"
+        return ControllerParts(rule, (params.actor,), {**numbers, **largest, **seen})
 
     def controller(self, spec: Spec) -> Controller:
         return BoxDial(self, spec)

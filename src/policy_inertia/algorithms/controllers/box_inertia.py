@@ -26,7 +26,7 @@ from policy_inertia.algorithms.box_learning import (
 from policy_inertia.algorithms.interface import Acting, CoreOutputs, Traits
 from policy_inertia.algorithms.learning import Critics, adam, descend, init_critics
 from policy_inertia.algorithms.losses import bellman_target, inertia, inertia_fit
-from policy_inertia.algorithms.nested import Controller, NestedConfig
+from policy_inertia.algorithms.nested import Controller, ControllerParts, NestedConfig
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError, refuse_outside
 from policy_inertia.networks.perceptron import Network
@@ -81,6 +81,9 @@ class BoxInertiaConfig(NestedConfig):
     def traits(self) -> Traits:
         core = self.core.traits
         return Traits(scores="values", nested=True, frozen=core.frozen, actions="box")
+
+    def parts(self, params: Tree) -> ControllerParts:
+        return ControllerParts("box gate", (params,), {"mu0": self.mu0})
 
     def controller(self, spec: Spec) -> Controller:
         return BoxInertia(self, spec)
