@@ -91,7 +91,7 @@ def test_shapes_are_those_of_the_parameters(method: str) -> None:
         ({"spaces": {"actions": {"kind": "discrete", "n": 0}}}, "0 actions from 0 on"),
         ({"repeats": []}, "repeats is"),
         ({"repeats": [1.5]}, r"repeats\[0\] is 1.5: it must be a whole number"),
-        ({"hysteresis": "x"}, "hysteresis is 'x': it must be a number, or null"),
+        ({"hysteresis": "x"}, "hysteresis is 'x': it must be a number or a list"),
         ({"task": 5}, "task is 5: it must be a text"),
         ({"env_kwargs": 5}, "env_kwargs is 5: it must be a table"),
         ({"calibration": 5}, "calibration is 5: it must be a table"),
