@@ -6,7 +6,6 @@ This module imports only the standard library, because threads must be set befor
 from __future__ import annotations
 
 import ctypes
-import importlib.metadata
 import os
 import platform
 import re
@@ -80,11 +79,13 @@ LIBRARIES = ("policy-inertia", "jax", "jaxlib", "optax", "numpy", "gymnasium")
 
 def versions() -> dict[str, str]:
     """The versions of Python and of `LIBRARIES`."""
+    from importlib import metadata
+
     installed = {"python": platform.python_version()}
     for library in LIBRARIES:
         try:
-            installed[library] = importlib.metadata.version(library)
-        except importlib.metadata.PackageNotFoundError:
+            installed[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
             installed[library] = "not installed"
     return installed
 

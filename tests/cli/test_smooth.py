@@ -59,9 +59,12 @@ def test_zip_is_made_smooth_and_other_commands_take_the_result(
         "--set",
         "calibration_episodes=4",
         "eval_every=400",
+        "--log",
+        "csv",
     )
     code, text, _ = run(*words, *short)
     assert code == 0
+    assert (out / "controller" / "metrics.csv").exists()
     assert "over 10 held-out episodes of CartPole-v1" in text
     assert "controller" in text
     assert [line for line in text.splitlines() if line.startswith("calibrating")] == [

@@ -9,7 +9,6 @@ from dataclasses import dataclass, make_dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from tyro.conf import Positional, Suppress, arg
-from tyro.extras import SubcommandApp
 
 from policy_inertia.cli.command import MARKERS, Command
 from policy_inertia.cli.numbers import NUMBERS
@@ -41,7 +40,9 @@ class Completion(Command):
 
 def completion_script(shell: str, commands: Iterable[type[Command]]) -> str:
     """Return a script that completes these commands in a shell."""
-    app = SubcommandApp()
+    from tyro.extras import SubcommandApp
+
+    app: Any = SubcommandApp()
     for command in commands:
         app.command(_methods() if command is Train else command, name=command.name)
     text = io.StringIO()
@@ -53,12 +54,14 @@ def completion_script(shell: str, commands: Iterable[type[Command]]) -> str:
     return "\n".join(x.replace(r"\n", " ") if x.startswith(SPECIFICATION) else x for x in lines)
 
 
-def _methods() -> SubcommandApp:
+def _methods() -> Any:
     """`train` with its methods as commands, each with the flags of its settings."""
+    from tyro.extras import SubcommandApp
+
     from policy_inertia.methods import TABLES
     from policy_inertia.run_settings import RunConfig, settings
 
-    app = SubcommandApp()
+    app: Any = SubcommandApp()
     kinds = {name: kind for kind, table in reversed(TABLES.items()) for name in table}
     for name, kind in kinds.items():
         defaults = settings(name, "ENV", actions=kind)

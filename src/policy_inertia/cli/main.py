@@ -7,7 +7,6 @@ needs them all, uses it.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import signal
 import sys
@@ -103,7 +102,9 @@ def run(words: Sequence[str]) -> None:
         out.print("policy-inertia", style="bold", end=" ")
         say(overview())
     elif name == "--version":
-        say(importlib.metadata.version("policy-inertia"))
+        from importlib.metadata import version
+
+        say(version("policy-inertia"))
     elif name not in COMMANDS:
         raise InputError(f"there is no command '{name}'{nearest(name, COMMANDS)}")
     else:
