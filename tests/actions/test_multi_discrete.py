@@ -17,7 +17,7 @@ def test_spaces_survive_json_and_are_read_from_gymnasium() -> None:
     assert kinds.from_dict(SPACE.to_dict()) == SPACE
     binary = kinds.from_gym(gym.spaces.MultiBinary(4), "an env")
     assert binary == MultiDiscrete((2,) * 4, (0,) * 4, binary=True)
-    for several in (gym.spaces.MultiBinary((2, 2)), gym.spaces.MultiDiscrete([[2, 2]])):
+    for several in (gym.spaces.MultiBinary((2, 2)), gym.spaces.MultiDiscrete(np.array([[2, 2]]))):
         with pytest.raises(InputError, match="its actions have several axes"):
             kinds.from_gym(several, "an env")
     with pytest.raises(InputError, match="expected 1 to 1,000 heads"):

@@ -362,8 +362,8 @@ def test_settings_close_to_a_budget_are_searched_for() -> None:
     assert 3 < len(settings) <= 11
     assert settings == sorted(settings)
     before, after = (p.with_budget(0.1).hysteresis for p in (coarse, fine))
-    assert before is not None
-    assert after is not None
+    assert isinstance(before, float)
+    assert isinstance(after, float)
     assert after <= before
     assert refine(coarse, probes.Both, 1.0).calibration == coarse.calibration  # all keep it
 

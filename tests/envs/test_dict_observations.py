@@ -20,7 +20,7 @@ def test_vector_is_that_of_gymnasium_in_the_order_of_the_env() -> None:
     rows = [SPACE.sample() for _ in range(20)]
     batch = {key: np.stack([row[key] for row in rows]) for key in SPACE}
     vectors = flatten(box.entries, batch)
-    expected = np.stack([gym.spaces.flatten(SPACE, row) for row in rows])
+    expected = np.array([gym.spaces.flatten(SPACE, row) for row in rows])
     np.testing.assert_allclose(vectors, expected, rtol=1e-6)
     for key, values in unflatten(box.entries, vectors).items():
         np.testing.assert_allclose(values, batch[key], rtol=1e-6)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -116,7 +116,7 @@ def test_exported_policy_takes_the_same_actions_over_whole_episodes(
     pi.export(core, tmp_path / "policy.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")
     inputs = {i.name for i in session.get_inputs()}
-    keys_of_env = set(Cockpit(**env).observation_space.keys())
+    keys_of_env = set(cast(gym.spaces.Dict, Cockpit(**env).observation_space).keys())
     assert inputs == {"previous_action"} | {f"observation_{key}" for key in keys_of_env}
     task = Cockpit(**env)
     for seed in range(3):

@@ -166,10 +166,10 @@ def test_smoothed_policy_is_exported_with_its_memory(
         calibration_episodes=2, envs=2, hidden=[16],
     )  # fmt: skip
     controller = result.candidates["controller"].policy
-    assert controller.spaces.features == core.layers[-1].w.shape[0]  # type: ignore[index, union-attr]
+    assert controller.spaces.features == core.layers[-1].w.shape[0]  # type: ignore[index]
     controller.save(tmp_path / "policy.safetensors")
     loaded = Policy.load(tmp_path / "policy.safetensors")
-    policies = {
+    policies: dict[str, Any] = {
         "core": core.with_hysteresis(0.01).with_limit(0.5, 2),
         "controller": loaded.at(0.0),
     }

@@ -42,7 +42,7 @@ def zipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kwargs = {"features_extractor_kwargs": {"features_dim": FEATURES}, "net_arch": []}
     model = PPO("CnnPolicy", SmallPictures(), device="cpu", policy_kwargs=kwargs, **settings)
     model.learn(64)
-    policy = model.policy
+    policy: Any = model.policy
     seen = np.stack([SmallPictures().reset(seed=i)[0] for i in range(32)])
     with torch.no_grad():  # it was trained for seconds: let it react to what it sees
         policy.action_net.weight *= 100

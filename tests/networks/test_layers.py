@@ -14,11 +14,10 @@ from policy_inertia.networks.layers import (
     OneHot,
     Rescale,
     perceptron,
-    restore,
     run,
-    store,
 )
 from policy_inertia.networks.perceptron import init_mlp, mlp
+from policy_inertia.networks.stored_layers import restore, store
 
 RNG = np.random.default_rng(0)
 

@@ -242,4 +242,4 @@ class Point(NamedTuple):
         return np.asarray(self.actions)
 
     def probability(self, actions: np.ndarray) -> np.ndarray:
-        return np.asarray(self.actions == actions).all(-1).astype(np.float32)
+        return np.asarray(np.equal(self.actions, actions).all(-1), np.float32)

@@ -152,11 +152,12 @@ class FlatObservations(gym.ObservationWrapper):
     def __init__(self, env: gym.Env, name: str) -> None:
         super().__init__(env)
         assert isinstance(env.observation_space, gym.spaces.Dict)
-        self.observation_space = DictBox(env.observation_space, name)
+        self.observation_space = box = DictBox(env.observation_space, name)
+        self._entries = box.entries
 
     def observation(self, observation: Any) -> np.ndarray:
         """One observation as a vector."""
-        return flatten(self.observation_space.entries, as_batch(observation))[0]
+        return flatten(self._entries, as_batch(observation))[0]
 
 
 def vector_space(space: gym.Space[Any], name: str) -> gym.Space[Any]:
@@ -174,7 +175,7 @@ def _space(entry: Entry) -> gym.Space[Any]:
     if entry.choices and not entry.shape:
         return gym.spaces.Discrete(entry.choices[0], start=entry.first)
     if entry.choices:
-        return gym.spaces.MultiDiscrete(entry.choices)
+        return gym.spaces.MultiDiscrete(list(entry.choices))
     if entry.image:
         return gym.spaces.Box(0, 255, entry.shape, np.uint8)
     return gym.spaces.Box(-np.inf, np.inf, entry.shape, np.float32)

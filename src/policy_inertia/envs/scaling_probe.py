@@ -44,9 +44,7 @@ def scaled_spaces(
     envs = Envs(env, ENVS, lambda i, k: stream_seed(seed, Stream.SCALING, i, k), kwargs, given)
     try:
         own = envs.spaces
-        if features:
-            floor = np.full(features, UNBOUNDED)
-        elif own.n_states is not None or own.pixels:
+        if not features and (own.n_states is not None or own.pixels):
             return spaces or own
         rng = np.random.default_rng(stream_seed(seed, Stream.SCALING))
         count = FEATURE_STEPS if features else STEPS
@@ -58,8 +56,8 @@ def scaled_spaces(
         steps = (envs.step(actions()) for _ in range(count))
         rows = np.concatenate([envs.obs.copy(), *(step.next_obs.copy() for step in steps)])
         rows = rows.astype(np.float64)
-        if not features:
-            floor = _smallest_deviation(envs.vector.single_observation_space)
+        space = envs.vector.single_observation_space
+        floor = np.full(features, UNBOUNDED) if features else _smallest_deviation(space)
     finally:
         envs.close()
     seen = rows[:, : features or None]

@@ -206,7 +206,7 @@ class Spaces:
                 f"the observation is a Dict: expected an array of shape {self.obs_shape}"
             )
         first = self.entries[0]
-        if np.shape(observation.get(first.name)) != first.shape:
+        if np.asarray(observation.get(first.name)).shape != first.shape:
             return flatten(self.entries, observation)
         return flatten(self.entries, as_batch(observation))[0]
 

@@ -127,7 +127,7 @@ def add_remembering(graph: GraphBuilder, layers: Layers, x: str, start: str) -> 
     after: dict[str, str] = {}
     names = iter(memory_names(layers))
     for layer in layers:
-        if type(layer) not in MEMORY_NODES:
+        if not isinstance(layer, Lstm | FrameStack):
             x = add_network(graph, (layer,), x)
             continue
         own = next(names)

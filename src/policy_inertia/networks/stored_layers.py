@@ -21,7 +21,8 @@ def store(
         The arrays by name, such as `core.0.w`; and for each layer its kind and other fields, which
         JSON can hold.
     """
-    arrays, kinds = {}, []
+    arrays: dict[str, np.ndarray] = {}
+    kinds: list[dict[str, Any]] = []
     for i, layer in enumerate(layers):
         kind: dict[str, Any] = {"kind": type(layer).__name__}
         if isinstance(layer, Branches):

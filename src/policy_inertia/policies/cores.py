@@ -177,7 +177,7 @@ class Core(Filtered):
 
     def predict(
         self,
-        observation: ArrayLike,
+        observation: ArrayLike | Mapping[str, ArrayLike],
         state: State | None = None,
         episode_start: ArrayLike | None = None,
         deterministic: bool = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ class Policy(Filtered):
 
     def predict(
         self,
-        observation: ArrayLike,
+        observation: ArrayLike | Mapping[str, ArrayLike],
         state: State | None = None,
         episode_start: ArrayLike | None = None,
         deterministic: bool = False,
@@ -353,7 +354,9 @@ class Policy(Filtered):
         """
         return cls(**vars(read_policy(find_trained(Path(path)), core, trust)))
 
-    def _rows(self, observation: ArrayLike, masks: Any) -> tuple[np.ndarray, bool]:
+    def _rows(
+        self, observation: ArrayLike | Mapping[str, ArrayLike], masks: Any
+    ) -> tuple[np.ndarray, bool]:
         if masks is not None and not self.masked:
             raise InputError(f"{self} was trained without action masks: leave action_masks out")
         return one_or_batch(self.spaces.flat(observation), self.spaces.obs_shape, self.task)

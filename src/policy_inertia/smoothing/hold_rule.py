@@ -53,8 +53,10 @@ class HoldRule:
         self.hysteresis: Hysteresis | None = None
         self.bucket = None if limit is None else TokenBucket(limit, spaces.actions, masked)
         if self.controller is not None:
-            if self.controller.hysteresis is not None:
-                self.hysteresis = Hysteresis(self.controller.hysteresis)
+            threshold = self.controller.hysteresis
+            if threshold is not None:
+                assert not isinstance(threshold, tuple)  # those are for several heads
+                self.hysteresis = Hysteresis(threshold)
             if self.controller.limit is not None:
                 self.bucket = TokenBucket(self.controller.limit, spaces.actions, masked)
         self.decides = self.hysteresis is not None or _has_controller(self.controller)

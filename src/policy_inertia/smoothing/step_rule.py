@@ -44,6 +44,11 @@ def step_rule(env: Any, name: str, masked: bool, **options: Any) -> StepRule:
         InputError: An argument is wrong, or is for another kind of actions.
     """
     actions: Any = kinds.from_gym(env.action_space, name)
+    if actions.kind not in ROWS:
+        raise InputError(
+            f"{name} has actions with several heads, which SmoothActions does not hold: put the "
+            "filter around the policy, with load_core(...).with_hysteresis or with_limit"
+        )
     return ROWS[actions.kind](env.observation_space, env.action_space, name, masked, **options)
 
 

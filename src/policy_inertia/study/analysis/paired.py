@@ -56,7 +56,9 @@ def paired_differences(
     cells = []
     for row in here:
         mine = own.get((row.task, row.budget))
-        estimate = None if mine is None or row is mine else difference(mine, row, figure)
+        if mine is None or row is mine:
+            continue
+        estimate = difference(mine, row, figure)
         if estimate is not None:
             whole = estimate.seeds == max(row.seeds, mine.seeds)
             cells.append(PairedDifference(row.task, row.name, row.budget, estimate, whole))
