@@ -18,6 +18,7 @@ from policy_inertia.run_settings import settings
 from policy_inertia.training.session import Session
 from policy_inertia.types import Array, Transition, Tree
 from tests.algorithms import reference
+from tests.support.quick_compiler import SAME_PLAN
 
 SPEC = Spec(3, Discrete(4))
 DUE = np.ones(2, bool)
@@ -129,7 +130,8 @@ def test_at_once_evaluates_nothing_twice() -> None:
         config = InertiaConfig(core=SACConfig(at_once=at_once), at_once=at_once)
         algorithm = config.build(PIXELS)
         state = algorithm.init(np.random.default_rng(0))
-        program = jax.jit(algorithm.update).lower(state, frames(), DUE).compile()
+        update = jax.jit(algorithm.update, compiler_options=SAME_PLAN)
+        program = update.lower(state, frames(), DUE).compile()
         return len(re.findall(r" dot\(", program.as_text() or ""))
 
     layers = 6  # three convolutions, three of the perceptron
@@ -152,8 +154,9 @@ def test_from_pixels_both_halves_share_one_room() -> None:
         def run(state: Tree, due: Array, n: int) -> Tree:
             return lax.fori_loop(0, n, lambda _, s: algorithm.update(s, batch, due)[0], state)
 
-        program = jax.jit(run, donate_argnums=0).lower(state, due, 4).compile()
-        return program.memory_analysis().temp_size_in_bytes
+        program = jax.jit(run, donate_argnums=0, compiler_options=SAME_PLAN)
+        compiled = program.lower(state, due, 4).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
 
     core = SACConfig(hidden=(512,), at_once=True)
     assert room(InertiaConfig(core=core, hidden=(512,), at_once=True)) < 1.5 * room(core)

@@ -12,11 +12,12 @@ from functools import partial
 import jax
 import pytest
 
-OPTIONS = {
+SAME_PLAN: dict[str, int | bool] = {
     "xla_backend_optimization_level": 0,
     "xla_cpu_parallel_codegen_split_count": 1,
-    "xla_cpu_use_fusion_emitters": False,
 }
+"""Options that change the machine code alone: the operations and their memory stay."""
+OPTIONS = SAME_PLAN | {"xla_cpu_use_fusion_emitters": False}
 
 
 @contextmanager
