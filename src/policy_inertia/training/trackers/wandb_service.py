@@ -10,6 +10,8 @@ from policy_inertia.training.trackers.service import PROJECT, Record, TrackedRun
 
 PATIENCE = 20.0
 """Seconds to wait for the service, at the beginning and at the end of a run."""
+LOCAL_PATIENCE = 90.0
+"""Seconds to wait for wandb's own process on this machine, which may be busy."""
 
 
 class WandbRun:
@@ -51,7 +53,7 @@ def open_wandb(run: TrackedRun, run_id: str | None, warn: Callable[[str], None])
                 settings=wandb.Settings(
                     silent=True,  # it would write over the progress bar, and ask for a key there
                     console="off",
-                    init_timeout=PATIENCE,
+                    init_timeout=PATIENCE if mode is None else LOCAL_PATIENCE,
                     finish_timeout=PATIENCE,
                 ),
             )
