@@ -56,14 +56,6 @@ def test_readme_code_makes_a_policy_smooth_and_trains_one(
     assert float(ratio[1]) < 0.35  # the budget, measured on other episodes
 
 
-def test_readme_figures_are_in_the_results() -> None:
-    results = (ROOT / "docs" / "results.md").read_text()
-    table = README.split("|---|---|---|---|\n")[1].split("\n\n")[0]
-    figures = re.findall(r"[\d.]+ ± [\d.]+", table)
-    assert len(figures) == 9
-    assert [figure for figure in figures if figure not in results] == []
-
-
 def test_readme_figures_of_the_dial_are_in_the_study_of_limits() -> None:
     study = (ROOT / "docs" / "limits.md").read_text()
     table = README.split("|---|---|---|\n")[1].split("\n\n")[0]

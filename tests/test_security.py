@@ -40,6 +40,7 @@ OPENING = {
 PARSING = {
     "cli/flags.py": "flags",
     "interop/numpy_runtime.py": "a file that users copy; the library reads nothing with it",
+    "tuning/train_command.py": "whether a setting of our own looks like JSON",
     "study/run/job.py": "jobs of our own parent process",
     "study/run/workers.py": "outcomes of our own workers",
     "study/run_records.py": "a copy of settings",

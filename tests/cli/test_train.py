@@ -88,7 +88,7 @@ def test_help_offers_the_settings_of_the_run_and_of_the_method_only(method: str,
         for only in (None, True)
     )
     expected = flags - on | {re.sub(r"([\w-]+)$", r"no-\1", name) for name in on}
-    expected = {"help", "preset", *own, *expected} - {"method", "env"}
+    expected = {"help", "preset", *own, *expected} - {"method", "env", "actions"}
     assert offered == expected
 
 

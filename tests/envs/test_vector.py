@@ -124,7 +124,7 @@ def offering(action=None, observation=None):
     ("env", "says"),
     [
         (offering(action=spaces.Box(-np.inf, 1, (2,))), "Box.*number 0 .*has no lower bound"),
-        (offering(action=spaces.MultiDiscrete([2, 3])), "MultiDiscrete.*Discrete"),
+        (offering(action=spaces.Text(3)), "Text.*Discrete"),
         (
             offering(observation=spaces.Tuple([spaces.Discrete(2)])),
             "Tuple.*FlattenObservation",

@@ -198,7 +198,7 @@ class Shape(gym.Env):
     """An env of any size; only its spaces are read."""
 
     def __init__(self, size: int, actions: int) -> None:
-        self.observation_space = gym.spaces.Box(-1, 1, (size,), np.float32)
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (size,), np.float32)
         self.action_space = gym.spaces.Discrete(actions)
 
 

@@ -15,7 +15,7 @@ from policy_inertia.study.run.scheduler import run_study
 from policy_inertia.study.run.workers import Workers
 from tests.support.recipes import ROOT, blocks
 
-OURS = {"filters", "frontier", "limit", "paper", "transfer"}
+OURS = {"filters", "frontier", "limit", "minatar", "paper", "transfer"}
 
 
 @pytest.fixture

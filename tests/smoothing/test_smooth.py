@@ -378,7 +378,8 @@ def test_limit_is_kept_by_every_candidate_but_the_core(tmp_path: Path) -> None:
     )
     assert loaded.limit == limit
     record = json.loads((tmp_path / "run" / "smooth.json").read_text())
-    assert record["limit"] == {"rate": 0.1, "burst": 2, "carry_over": False}
+    own = {"rate": 0.1, "burst": 2, "carry_over": False, "per_head": False}
+    assert record["limit"] == own
     assert record["candidates"]["filter"]["limit"] == record["limit"]
 
 

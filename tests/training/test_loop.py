@@ -219,7 +219,7 @@ def test_divergence_is_said(tmp_path: Path) -> None:
 
 def test_bad_env_leaves_no_folder_behind(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Discrete"):
-        train("sac", "Pendulum-v1", tmp_path / "r")
+        train("dqn", "Pendulum-v1", tmp_path / "r")
     assert not (tmp_path / "r").exists()
 
 

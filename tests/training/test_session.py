@@ -50,8 +50,9 @@ def test_inertia_depends_on_the_state_where_both_are_needed() -> None:
 @pytest.mark.parametrize(("env", "worth"), [(probes.TimeLimit, 2.0), (probes.Death, 1.0)])
 def test_values_go_on_through_a_time_limit_and_end_at_death(env: Any, worth: float) -> None:
     policy = learn(
-        "dqn", env, 4_000, gamma=0.5, learning_rate=3e-3, target_period=20, epsilon_decay=1e-3
-    )
+        "dqn", env, 4_000, gamma=0.5, learning_rate=3e-3, target_period=20, epsilon_decay=1e-3,
+        averaged=None,
+    )  # fmt: skip
     q = policy.acting(np.zeros((1, 1), np.float32), np.array([-1])).scores
     np.testing.assert_allclose(q, worth, atol=0.05)
 
@@ -127,7 +128,7 @@ def test_restored_session_goes_on_bit_for_bit(method: str) -> None:
 
 def test_epsilon_follows_the_updates() -> None:
     session = Session(
-        settings("ndqn", "CartPole-v1", learning_starts=0, core={"epsilon_decay": 1e-3}),
+        settings("ndqn", "CartPole-v1", "paper", learning_starts=0, core={"epsilon_decay": 1e-3}),
         "CartPole-v1",
     )
     assert session.epsilon == 1

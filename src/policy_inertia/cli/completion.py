@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, make_dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -35,7 +36,7 @@ class Completion(Command):
     """Which shell."""
 
     def run(self) -> None:
-        print(completion_script(self.shell, Command.__subclasses__()))
+        sys.stdout.write(completion_script(self.shell, Command.__subclasses__()) + "\n")
 
 
 def completion_script(shell: str, commands: Iterable[type[Command]]) -> str:

@@ -11,6 +11,7 @@ import jax
 from jax import numpy as jnp
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.actions.multi_discrete import MultiDiscrete
 from policy_inertia.actions.switching import Switching
 from policy_inertia.algorithms.interface import Algorithm, AlgorithmConfig, Traits
 from policy_inertia.envs.spaces import Spaces
@@ -92,7 +93,7 @@ def choice_spec(spaces: Spaces, repeats: tuple[int, ...], traits: Traits) -> Spe
             f"the actions are a {spec.actions} and the method learns {wanted} ones: train "
             f"{others} on this env"
         )
-    if spec.actions.finite and spec.actions.shape and (traits.nested or not traits.frozen):
+    if isinstance(spec.actions, MultiDiscrete) and (traits.nested or not traits.frozen):
         raise InputError(
             f"the actions are a {spec.actions}, and our methods learn Discrete ones: train PPO or "
             "A2C of Stable-Baselines3, and make it smooth with filters and limits"

@@ -105,12 +105,16 @@ def test_in_measured_episodes_the_policy_acts_alone() -> None:
     policy = algorithm.apply(params, batch.obs, batch.prev_action, np)
     act = algorithm.behaviour.act
     rng = np.random.default_rng(0)
-    action = act(params, batch.obs, batch.prev_action, drawn, 0, rng)  # epsilon is 1
+    action = act(
+        params, batch.obs, batch.prev_action, drawn, 0, rng, np.zeros(n, int)
+    )  # epsilon is 1
     own = action == policy.policy.mode()
     assert own[2::3].all()
     assert own[0::3].mean() < 0.5
     assert own[1::3].mean() < 0.5
-    action = act(params, batch.obs, batch.prev_action, drawn, 10**9, rng)  # and now 0.1
+    action = act(
+        params, batch.obs, batch.prev_action, drawn, 10**9, rng, np.zeros(n, int)
+    )  # now 0.1
     assert (action == policy.core.mode())[0::3].mean() > 0.9
     own = action == policy.policy.mode()
     assert own[2::3].all()

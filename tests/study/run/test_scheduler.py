@@ -84,6 +84,6 @@ def test_experiments_and_seeds_can_be_added_later(tmp_path: Path) -> None:
 def test_a_bad_env_is_refused_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="did you mean 'CartPole-v1'"):
         run_study(quick(tasks=["CartPole-v11"]), tmp_path / "s")
-    with pytest.raises(InputError, match="needs Discrete actions"):
+    with pytest.raises(InputError, match="learns Discrete ones"):
         run_study(quick(tasks=["Pendulum-v1"]), tmp_path / "s")
     assert not (tmp_path / "s").exists()

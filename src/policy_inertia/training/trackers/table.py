@@ -24,7 +24,7 @@ class Tracker:
     An optional extra has the package's name.
     """
 
-    open: Callable[[TrackedRun, Callable[[str], None]], Logger]
+    start: Callable[[TrackedRun, Callable[[str], None]], Logger]
     package: str = ""
 
 
@@ -72,4 +72,4 @@ def open_trackers(
         run: The run.
         warn: Takes a sentence if a service cannot be reached; the training goes on.
     """
-    return [tracker.open(run, warn) for tracker in find_trackers(names)]
+    return [tracker.start(run, warn) for tracker in find_trackers(names)]
