@@ -14,6 +14,7 @@ FILES = {
     "Two-Way, simple": "TwoWay-v0,scenario=simple",
     "complex (60 m)": "TwoWay-v0,scenario=complex",
     "Merge": "Merge-v0",
+    "Intersection": "Intersection-v0",
 }
 BUDGETS = (0.05, 0.1, 0.15, 0.2, 0.3)
 
