@@ -210,3 +210,10 @@ def test_what_it_cannot_do_is_refused_in_one_sentence(tmp_path: Path) -> None:
         policy.with_hysteresis(1.0)
     with pytest.raises(InputError, match="has pixels and temporl learns from vectors"):
         Session(settings("temporl", "Catch"), Catch)
+
+
+def test_holds_of_dqn_are_refused_because_skips_are_drawn() -> None:
+    with pytest.raises(InputError, match=r"longest_hold is 50.*leave it at 1"):
+        TempoRLConfig(longest_hold=50)
+    config: Any = settings("temporl", "CartPole-v1").config
+    assert config.longest_hold == 1  # the default preset of DQN has 50

@@ -18,6 +18,7 @@ from policy_inertia.algorithms.dqn import DQNConfig, DQNState, dqn, next_value
 from policy_inertia.algorithms.learning import adam, descend
 from policy_inertia.algorithms.value_scale import divisor, known_size, times
 from policy_inertia.envs.spec import Spec
+from policy_inertia.errors import InputError
 from policy_inertia.networks.perceptron import Network, one_hot
 from policy_inertia.types import Array, Number, Transition, Tree
 
@@ -25,6 +26,14 @@ from policy_inertia.types import Array, Number, Transition, Tree
 @dataclass(frozen=True)
 class TempoRLConfig(DQNConfig):
     """Settings of TempoRL: those of DQN, for both networks."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.longest_hold != 1:
+            raise InputError(
+                f"longest_hold is {self.longest_hold}: TempoRL draws how long it holds a random "
+                "action from its own skips, so leave it at 1"
+            )
 
     @property
     def traits(self) -> interface.Traits:
