@@ -35,6 +35,15 @@ def test_a_line_overrides_its_task_and_the_task_overrides_the_study() -> None:
     assert config == expected
 
 
+def test_an_experiment_on_request_runs_only_if_it_is_named() -> None:
+    line = (Line("NSAC", "nsac", TWO_WAY),)
+    both = Study(
+        "s", "S", (Experiment("a", "A", line), Experiment("b", "B", line, on_request=True))
+    )
+    assert [e.name for e in both.only(()).experiments] == ["a"]
+    assert [e.name for e in both.only(["b"]).experiments] == ["b"]
+
+
 def test_two_experiments_share_a_run_that_both_need() -> None:
     one = Experiment("a", "A", (Line("NSAC", "nsac", TWO_WAY),), hysteresis=(0.1, 0.5))
     two = Experiment("b", "B", (Line("mu0 = 0", "nsac", TWO_WAY, {"mu0": 0.0}),), hysteresis=(0.2,))

@@ -16,7 +16,13 @@ from policy_inertia.study.run import scheduler
 from policy_inertia.study.run.duration import remaining
 from policy_inertia.study.run.job import Outcome
 from policy_inertia.study.run.scheduler import run_study
-from policy_inertia.study.run_records import Records, read_record, restore, write_record
+from policy_inertia.study.run_records import (
+    Records,
+    read_record,
+    recorded_results,
+    restore,
+    write_record,
+)
 from policy_inertia.study.toml import study_from_dict
 from tests.support.tiny_studies import COMMAND, TINY, quick, tiny
 
@@ -68,6 +74,27 @@ def test_a_study_is_collected_and_reported_from_its_records_alone(
     assert "Two-Way could not be recorded: the policy of dqn is not there" in page
     assert 'id="curves"' in page
     assert not list((tmp_path / "s").rglob("*.safetensors"))
+
+
+def test_results_are_read_from_records_without_a_folder_of_runs(
+    undisturbed: tuple[Path, Results], recorded: Records
+) -> None:
+    results = recorded_results(tiny(), recorded)
+    for x, y in zip(results.experiments[0].lines, undisturbed[1].experiments[0].lines, strict=True):
+        assert (x.label, x.task, x.seeds, x.results) == (y.label, y.task, y.seeds, y.results)
+        assert (x.hysteresis, x.budgets) == (y.hysteresis, y.budgets)
+        assert [r["step"] for r in x.curves[1]] == [r["step"] for r in y.curves[1]]
+    none = recorded_results(tiny(), Records(recorded.path / "nothing"))
+    assert [x.seeds for x in none.experiments[0].lines] == [[], []]
+
+
+def test_a_run_that_another_study_has_recorded_is_not_trained_or_recorded_again(
+    recorded: Records, tmp_path: Path
+) -> None:
+    both = Records(tmp_path / "own", writable=True, further=(recorded.path,))
+    results = run_study(tiny(), tmp_path / "s", NoPool(), records=both)
+    assert [x.seeds for x in results.experiments[0].lines] == [[0, 1], [0, 1]]
+    assert not (tmp_path / "own").exists()
 
 
 def test_a_record_is_small_and_holds_what_is_needed_to_make_the_run_again(

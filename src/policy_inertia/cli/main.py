@@ -36,6 +36,7 @@ from policy_inertia.cli.tasks import Tasks
 from policy_inertia.cli.theory import Theory
 from policy_inertia.cli.train import Train
 from policy_inertia.cli.tune import Tune
+from policy_inertia.cli.verdict import Verdict
 from policy_inertia.cli.view import complain, out, say
 from policy_inertia.errors import InputError, Stopped, TrustError, nearest
 from policy_inertia.machine import use_one_thread
@@ -54,6 +55,7 @@ COMMANDS: dict[str, type[Command]] = {
         Study,
         Report,
         AtBudget,
+        Verdict,
         Record,
         Planner,
         Theory,

@@ -42,8 +42,8 @@ class Study(Command):
     study: Positional[str]
     """A study of the library, such as paper (all experiments of the paper), or a TOML file."""
     workers: Annotated[WorkerOptions, arg(name="")]
-    only: Annotated[tuple[str, ...], default_is("all")] = ()
-    """Names of the experiments or cells to run."""
+    only: Annotated[tuple[str, ...], default_is("all but those on request")] = ()
+    """Names of the experiments or cells to run; some, such as atari of paper, run on request."""
     out: Annotated[DisallowNone[Path | None], default_is("runs/STUDY")] = None
     """Folder for the runs and the report."""
     scale: float = 1.0
@@ -88,7 +88,9 @@ class Study(Command):
         from policy_inertia.study.run_records import Records
 
         folder = self.out or Path("runs") / plan.name
-        records = Records(self.records or Path("results") / plan.name, self.records is not None)
+        place = self.records or Path("results") / plan.name
+        further = tuple(place.parent / name for name in plan.shared)
+        records = Records(place, self.records is not None, further)
         if self.dry_run:
             _show_duration(plan, folder, self.workers.jobs, records)
             return

@@ -96,11 +96,15 @@ class Experiment:
     hysteresis: tuple[float, ...] = ()  # thresholds of the filter to evaluate
     budgets: tuple[float, ...] = ()  # oscillation ratios to hold every policy to
     limits: tuple[float, ...] = ()  # oscillation ratios to reach by limits on switching
+    on_request: bool = False  # run only if `--only` names it
 
 
 @dataclass(frozen=True)
 class Study:
-    """Experiments that share their seeds and their schedule."""
+    """Experiments that share their seeds and their schedule.
+
+    `shared` names other studies whose records are read too: a run that both need is trained once.
+    """
 
     name: str
     title: str
@@ -108,6 +112,7 @@ class Study:
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     settings: dict[str, Any] = field(default_factory=dict)
     about: str = ""
+    shared: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         seeds: tuple[Any, ...] = self.seeds  # a TOML file may hold anything
@@ -181,13 +186,15 @@ class Study:
         return dataclasses.replace(self, seeds=(*self.seeds, *more)[: max(number, 0)])
 
     def only(self, names: Sequence[str]) -> Study:
-        """Return the study with only these experiments; with all if `names` is empty."""
+        """Return the study with only these experiments.
+
+        If `names` is empty, all but those that run on request only.
+        """
         known = [e.name for e in self.experiments]
         for name in names:
             if name not in known:
                 raise InputError(f"'{self.name}' has no experiment '{name}'{nearest(name, known)}")
-        if not names:
-            return self
+        names = names or [e.name for e in self.experiments if not e.on_request]
         return dataclasses.replace(
             self, experiments=tuple(e for e in self.experiments if e.name in names)
         )

@@ -24,7 +24,8 @@ from policy_inertia.study.folder import (
     read_result,
     write_extra,
 )
-from policy_inertia.study.plan import EXTRAS, Run
+from policy_inertia.study.plan import EXTRAS, Experiment, Line, Run, Study
+from policy_inertia.study.results import ExperimentResults, LineResults, Results
 from policy_inertia.training.checkpoints import Checkpoints
 from policy_inertia.training.loggers import METRICS, read_metrics
 from policy_inertia.training.run_folder import RunDescription, read_description
@@ -68,30 +69,34 @@ class Records:
     Args:
         path: the folder; it need not exist.
         writable: write the record of every run that finishes. Without it, records are only read.
+        further: folders of other studies, which are only read: a run with the same settings is
+            trained once for all of them.
     """
 
     path: Path
     writable: bool = False
+    further: tuple[Path, ...] = ()
 
     def file(self, run: Run) -> Path:
-        """Return the file of a run's record."""
-        task, variant, seed = run.path.parts[-3:]
-        return self.path / task / variant / f"{seed}.json"
+        """Return the file of a run's record in this folder."""
+        return _file(self.path, run)
 
     def has(self, run: Run) -> bool:
         """Return whether a record can replace the run: same settings, no figure missing."""
-        file = self.file(run)
-        if not file.exists():
-            return False
-        record = read_record(file)
-        return not _different(record, run) and all(
-            {repr(level) for level in getattr(run, name)} <= (getattr(record, name) or {}).keys()
-            for name in EXTRAS
-        )
+        return self.find(run) is not None
+
+    def find(self, run: Run) -> Record | None:
+        """Return the record that can replace the run; None if there is none."""
+        for folder in (self.path, *self.further):
+            file = _file(folder, run)
+            if file.exists() and _replaces(record := read_record(file), run):
+                return record
+        return None
 
     def restore(self, run: Run) -> None:
         """Write the small files of a run from its record, with all settings of today."""
-        record = read_record(self.file(run))
+        record = self.find(run)
+        assert record is not None, "the caller asks `has` first"
         restore(replace(record, config=_all_settings(record, run)), run.path)
 
     def write(self, run: Run) -> None:
@@ -109,6 +114,45 @@ class Records:
                     f"{file} is the record of a run with other settings ({', '.join(names)}): "
                     "give another folder with --records"
                 )
+
+
+def recorded_results(study: Study, records: Records) -> Results:
+    """Return the results of a study from its records alone; a line without a record has no seeds.
+
+    A record with other settings than the study's is left out.
+    """
+    experiments = [
+        ExperimentResults(
+            e.name, e.title, e.about, e.ablation, [_line(study, e, x, records) for x in e.lines]
+        )
+        for e in study.experiments
+    ]
+    return Results(study.title, study.about, "", {}, records.path, experiments, [])
+
+
+def _line(study: Study, experiment: Experiment, line: Line, records: Records) -> LineResults:
+    runs = [study.run(records.path, experiment, line, seed) for seed in study.seeds]
+    each = {r.config.seed: records.find(r) for r in runs}
+    known = {seed: record for seed, record in each.items() if record is not None}
+    levels = {
+        name: {
+            level: [getattr(record, name)[repr(level)] for record in known.values()]
+            for level in getattr(runs[0], name)
+        }
+        for name in EXTRAS
+    }
+    return LineResults(
+        line.label,
+        line.task.name,
+        line.method,
+        line.task.env,
+        runs[0].config.to_dict(),
+        list(known),
+        [r.path for r in runs if r.config.seed in known],
+        [_rows(record) for record in known.values()],
+        [record.result.to_dict() for record in known.values()],
+        **levels,
+    )
 
 
 def write_record(run: Path, file: Path) -> Path:
@@ -152,6 +196,19 @@ def restore(record: Record, run: Path) -> None:
             write_extra(run, record.result.step, name, levels)
     Checkpoints(run).remove()
     write_json(run / "result.json", {"format": FORMAT, **record.result.to_dict()})
+
+
+def _file(folder: Path, run: Run) -> Path:
+    task, variant, seed = run.path.parts[-3:]
+    return folder / task / variant / f"{seed}.json"
+
+
+def _replaces(record: Record, run: Run) -> bool:
+    """Return whether a record has the run's settings and all of its extra evaluations."""
+    return not _different(record, run) and all(
+        {repr(level) for level in getattr(run, name)} <= (getattr(record, name) or {}).keys()
+        for name in EXTRAS
+    )
 
 
 def _all_settings(record: Record, run: Run) -> dict[str, Any]:

@@ -202,6 +202,16 @@ def test_a_curve_is_the_estimate_at_each_step() -> None:
     assert np.isnan(centre).tolist() == np.isnan(low).tolist() == [False, True, False]
 
 
+def test_a_curve_of_means_has_students_interval_at_each_step() -> None:
+    values = np.random.default_rng(0).normal(size=(5, 3))
+    centre, low, high = curve(values, "mean")
+    assert low is not None
+    assert high is not None
+    for t in range(3):
+        e = mean_and_t_interval(values[:, t])
+        assert (centre[t], low[t], high[t]) == pytest.approx((e.value, e.low, e.high))
+
+
 def test_best_needs_an_interval_apart_from_all_others() -> None:
     a, b, c = Estimate(5, 4, 6, 5), Estimate(2, 1, 3, 5), Estimate(4.2, 3.5, 4.9, 5)
     assert leaders([a, b, None], True) == ["best", "", ""]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.metrics.measures import Measure
-from policy_inertia.study.analysis.statistics import Statistic, curve
+from policy_inertia.study.analysis.statistics import CurveStatistic, curve
 from policy_inertia.study.results import LineResults
 
 EVALUATION = "eval/"  # how metrics.jsonl prefixes the measures of an evaluation
@@ -27,7 +27,7 @@ class LearningCurve:
 
 
 def learning_curves(
-    lines: Sequence[LineResults], measure: Measure, statistic: Statistic = "iqm"
+    lines: Sequence[LineResults], measure: Measure, statistic: CurveStatistic = "iqm"
 ) -> list[LearningCurve | None]:
     """Return a curve for each line; None if its runs did not log the measure."""
     curves: list[LearningCurve | None] = []

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.estimates import LEVEL, t_interval
 
 Statistic = Literal["iqm", "paper"]
+CurveStatistic = Literal["iqm", "paper", "mean"]
+"""Curves can also have the mean and Student's interval, as all tables of differences do."""
 Strata = Sequence[Sequence[float] | np.ndarray]
 REPETITIONS = 10_000
 
@@ -99,6 +101,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def corrected(estimates: Sequence[Estimate | None]) -> list[float | None]:
+    """Return the p-value of each estimate after Holm's correction; None where there is none."""
+    known = [(i, e.p) for i, e in enumerate(estimates) if e is not None and e.p is not None]
+    p_values: list[float | None] = [None] * len(estimates)
+    for (i, _), p in zip(known, holm([p for _, p in known]), strict=True):
+        p_values[i] = p
+    return p_values
+
+
 def estimate(strata: Strata, statistic: Statistic = "iqm", seed: int = 0) -> Estimate:
     """Return the interquartile mean ("iqm") or the paper's statistic ("paper")."""
     if statistic == "iqm":
@@ -138,7 +149,7 @@ def probability_of_improvement(
 
 
 def curve(
-    values: np.ndarray, statistic: Statistic = "iqm", seed: int = 0, repetitions: int = 2_000
+    values: np.ndarray, statistic: CurveStatistic = "iqm", seed: int = 0, repetitions: int = 2_000
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tuple[np.ndarray, None, None]:
     """Return centre, low and high at each step of learning curves (seeds x steps).
 
@@ -146,11 +157,12 @@ def curve(
     step, the result has none there.
     """
     n = len(values)
-    if statistic == "paper":
+    if statistic != "iqm":
         centre = values.mean(axis=0)
         if n < 2:
             return centre, None, None
-        half = values.std(axis=0, ddof=1) / 2
+        share = 0.5 if statistic == "paper" else stdtrit(n - 1, (1 + LEVEL) / 2) / np.sqrt(n)
+        half = share * values.std(axis=0, ddof=1)
         return centre, centre - half, centre + half
     centre = np.where(np.isnan(values).any(axis=0), np.nan, iqm(values.T))
     if n < 2:

@@ -12,7 +12,7 @@ from policy_inertia.files import make_folder
 from policy_inertia.metrics.estimates import LEVEL
 from policy_inertia.metrics.measures import CRASHES, MU, OSCILLATION, RETURN, Measure
 from policy_inertia.study.analysis.learning_curves import learning_curves
-from policy_inertia.study.analysis.statistics import Estimate, Statistic
+from policy_inertia.study.analysis.statistics import CurveStatistic, Estimate, Statistic
 from policy_inertia.study.analysis.summary import Row
 from policy_inertia.study.report.html import Html, count_range, tag
 from policy_inertia.study.results import ExperimentResults, LineResults, Results
@@ -63,7 +63,7 @@ def write(
     return paths
 
 
-def curves(experiment: ExperimentResults, task: str, statistic: Statistic = "iqm") -> Figure:
+def curves(experiment: ExperimentResults, task: str, statistic: CurveStatistic = "iqm") -> Figure:
     """Return oscillation (left) and return (right) during training; an ablation adds mean mu."""
     lines = experiment.of_task(task)
     measures = [OSCILLATION, *([MU] if experiment.ablation else []), RETURN]
@@ -251,9 +251,11 @@ def _file_name(experiment: ExperimentResults, task: str, kind: str) -> str:
     return re.sub(r"[\W_]+", "-", name.lower()).strip("-")
 
 
-def _interval_name(statistic: Statistic) -> str:
+def _interval_name(statistic: CurveStatistic) -> str:
     if statistic == "iqm":
         return f"interquartile mean and {LEVEL:.0%} bootstrap interval"
+    if statistic == "mean":
+        return f"mean and {LEVEL:.0%} t-interval"
     return "mean and half a standard deviation"
 
 
