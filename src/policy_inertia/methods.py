@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from policy_inertia.algorithms.asap import ASAPConfig
 from policy_inertia.algorithms.box_sac import BoxSACConfig
 from policy_inertia.algorithms.controllers.box_dial import BoxDialConfig
 from policy_inertia.algorithms.controllers.box_inertia import BoxInertiaConfig
@@ -83,6 +84,8 @@ METHODS: dict[str, Method] = {
 
 BOX_PENALTY = 1.0
 """The penalty of a move over the whole range; what fits depends on the task."""
+HOLD = 4
+"""For how many steps `sac-repeat` holds a continuous action; what fits depends on the task."""
 _BOX_SAC, _TD3 = BoxSACConfig(), TD3Config()
 
 BOX_METHODS: dict[str, Method] = {
@@ -93,6 +96,10 @@ BOX_METHODS: dict[str, Method] = {
         "SAC with CAPS: an actor that is smooth over time and space",
         BoxSACConfig(caps_temporal=1.0, caps_spatial=1.0),
     ),
+    "sac-asap": Method(
+        "SAC with ASAP: actions that agree with predictions from the state before", ASAPConfig()
+    ),
+    "sac-repeat": Method("SAC that holds every action for 4 steps", _BOX_SAC, (HOLD,)),
     "nsac": Method("the paper's learned inertia around SAC", BoxInertiaConfig(core=_BOX_SAC)),
     "ntd3": Method("the same learned inertia around TD3", BoxInertiaConfig(core=_TD3)),
     "nsac-each": Method(

@@ -55,7 +55,7 @@ class RunConfig:
     """Rewards that a target of Q adds up before it goes on with a value; more learn faster, but are
     less exact. Only for methods without a controller, and not for pixels, which have 1."""
     repeats: tuple[int, ...] = (1,)
-    """For how many steps an action may be held; with more than one number the policy chooses."""
+    """For how many steps an action is held; with more than one number the policy chooses."""
     penalty: float = 0.0
     """Subtracted from the training reward at each switch, for Box actions times the share of the
     range that they move; never in evaluation."""
@@ -83,10 +83,10 @@ class RunConfig:
                 f"actions is {shown(self.actions)} for {self.method}: its settings are for actions "
                 f"of the kind '{self.config.traits.actions}'"
             )
-        if self.actions != DISCRETE and self.repeats != (1,):
+        if self.actions != DISCRETE and len(self.repeats) > 1:
             raise InputError(
                 f"repeats is {self.repeats} for {self.method}: only methods with Discrete actions "
-                "choose for how long to hold them, so leave it at 1"
+                "choose for how long to hold them, so give one number of steps"
             )
         if self.repeats != (1,) and self.config.traits.nested:
             raise InputError(

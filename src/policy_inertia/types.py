@@ -32,3 +32,18 @@ class Transition(NamedTuple):
     reward: Array
     discount: Array
     next_obs: Array
+
+
+class Preceded(NamedTuple):
+    """A transition and the observation of the decision before, or a batch of them.
+
+    At an episode's start, `prev_obs` is `obs` itself.
+    """
+
+    obs: Array
+    prev_action: Array
+    action: Array
+    reward: Array
+    discount: Array
+    next_obs: Array
+    prev_obs: Array

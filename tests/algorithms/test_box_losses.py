@@ -203,3 +203,37 @@ def test_caps_distance_is_the_mean_length_and_has_a_gradient_at_zero() -> None:
         return box_losses.caps_distance(x.reshape(4, 2), weights)
 
     finite_difference(loss, RNG.normal(size=8))
+
+
+def test_alignment_is_half_the_mean_square_and_moves_its_first_part_alone() -> None:
+    a, b = RNG.normal(size=(2, 4, 3))
+    assert box_losses.alignment(a, b) == pytest.approx(0.5 * np.mean((a - b) ** 2), rel=1e-6)
+    finite_difference(lambda x: box_losses.alignment(x.reshape(4, 3), b), a.ravel())
+    assert not jax.grad(lambda x: box_losses.alignment(a, x))(b).any()
+
+
+def test_bend_is_the_weighted_second_difference_where_a_state_before_is_known() -> None:
+    before, action, after = RNG.normal(size=(3, 4, 2))
+    known = np.array([True, False, True, True])
+    weight = np.tanh(1 / (after - before + 1e-4) ** 2)
+    squares = [
+        0.5 * (2 * a - p - n) ** 2 * w if k else 0 * a
+        for p, a, n, w, k in zip(before, action, after, weight, known, strict=True)
+    ]
+    ours = box_losses.bend(before, action, after, known)
+    assert ours == pytest.approx(np.mean(squares), rel=1e-5)
+    line = box_losses.bend(before, (before + after) / 2, after, known)
+    assert line == pytest.approx(0, abs=1e-12)  # on a straight line there is nothing to pay
+
+
+def test_gradient_of_bend_is_that_of_finite_differences_with_a_fixed_weight() -> None:
+    before, action, after = RNG.normal(size=(3, 4, 2))
+    known = np.ones(4, bool)
+    finite_difference(
+        lambda x: box_losses.bend(before, x.reshape(4, 2), after, known), action.ravel()
+    )
+    weight = np.tanh(1 / (after - before + 1e-4) ** 2)
+    with jax.enable_x64(True):
+        gradient = jax.grad(lambda x: box_losses.bend(before, action, x, known))(after)
+    expected = -(2 * action - before - after) * weight / action.size
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6)

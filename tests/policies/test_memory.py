@@ -7,7 +7,7 @@ from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION, REMAINING, Hold, memory_of
 from tests.support.pair_actions import Pairs
 
-HOLDS = memory_of(Discrete(3), (Hold((1, 4)),))
+HOLDS = memory_of(Discrete(3), (Hold((1, 4), Discrete(3)),))
 
 
 def test_every_filter_adds_its_own_fields_to_the_previous_action() -> None:
@@ -33,7 +33,7 @@ def test_only_the_envs_that_start_an_episode_forget() -> None:
 
 
 def test_held_action_is_repeated_until_its_time_is_over() -> None:
-    hold, state, actions = Hold((1, 4)), HOLDS.initial(1), []
+    hold, state, actions = Hold((1, 4), Discrete(3)), HOLDS.initial(1), []
     for choice in (3, 0, 0, 0, 4):  # action 1 for 4 steps, then action 2 for one
         action, fields = hold.step(np.array([choice]), np.zeros((1, 6)), state)
         actions.append(int(action[0]))

@@ -1,5 +1,6 @@
 """Training with continuous actions, from the command to the files of other programs."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,25 +56,28 @@ def policy(request: pytest.FixtureRequest, runs: dict[str, Path]) -> pi.Policy:
 
 
 def new_session(method: str) -> Session:
-    changes = {**SMALL, **(NESTED if method not in METHODS else {}), "actions": "box", "seed": 3}
+    changes = {**SMALL, **(NESTED if method not in ALONE else {}), "actions": "box", "seed": 3}
     return Session(settings(method, "two joints", **changes), TwoJoints)
 
 
-@pytest.mark.parametrize("method", [*METHODS, "nsac-each", "dial-sac"])
+ALONE = (*METHODS, "sac-asap", "sac-repeat")
+
+
+@pytest.mark.parametrize("method", [*ALONE, "nsac-each", "dial-sac"])
 def test_run_with_box_actions_is_restored_bit_for_bit(method: str, tmp_path: Path) -> None:
     session = new_session(method)
     while session.step < 200:
         session.advance()
     arrays, state = session.state()
     records: Any = session.replay.state()
-    arrays, records = {k: np.array(v) for k, v in arrays.items()}, records.copy()
+    arrays, records = jax.tree.map(np.array, (arrays, records))
     resumed = new_session(method)
     assert resumed.restore(arrays, records, state, tmp_path)
     for _ in range(25):
         session.advance()
         resumed.advance()
     rows: Any = [s.replay.state() for s in (session, resumed)]
-    assert rows[0].tobytes() == rows[1].tobytes()
+    assert len({b"".join(x.tobytes() for x in jax.tree.leaves(each)) for each in rows}) == 1
     after, again = (s.state()[0] for s in (session, resumed))
     assert after.keys() == again.keys()
     for name, array in after.items():
@@ -115,6 +119,48 @@ def test_penalty_is_paid_for_the_share_of_the_range_that_is_moved() -> None:
     moved = abs(rows["action"] - rows["prev_action"]).mean(1) / 2
     paid = -((rows["action"][:, 0] - rows["obs"][:, 0]) ** 2) - 2.0 * np.nan_to_num(moved)
     np.testing.assert_allclose(rows["reward"], paid, atol=1e-5)
+
+
+def test_held_action_is_one_transition_with_the_sum_of_its_rewards() -> None:
+    config = settings("sac-repeat", "joints", actions="box", repeats=(3,), **SMALL)
+    session = Session(config, TwoJoints)
+    while session.step < 160:
+        session.advance()
+    rows: Any = session.replay.state()
+    assert len(rows) == 4 * 14  # episodes of 40 steps: 13 decisions of 3 steps, and one of a step
+    start = np.isnan(rows["prev_action"]).all(1)
+    assert start.sum() == 4
+    np.testing.assert_allclose(rows["discount"][start], config.gamma**3, rtol=1e-6)
+    assert (abs(rows["reward"][start]) > 0).all()
+
+
+def test_policy_that_holds_its_actions_moves_at_every_third_step(tmp_path: Path) -> None:
+    changes = {**SMALL, "steps": 120, "eval_every": 120, "repeats": (3,)}
+    pi.train("sac-repeat", TwoJoints, tmp_path / "r", **changes)
+    policy, state, taken = pi.Policy.load(tmp_path / "r"), None, []
+    rng = np.random.default_rng(0)
+    for _ in range(7):
+        action, state = policy.predict(rng.normal(size=2).astype(np.float32), state)
+        taken.append(action)
+    moved = [not np.array_equal(a, b) for a, b in itertools.pairwise(taken)]
+    assert moved == [False, False, True, False, False, True]
+    with pytest.raises(InputError, match="that decide at every step"):
+        policy.with_filter(pi.Exponential(0.3))
+    with pytest.raises(InputError, match="give one number of steps"):
+        settings("sac-repeat", "Pendulum-v1", repeats=(1, 4))
+    with pytest.raises(InputError, match="give one number of steps"):
+        policy.replace(repeats=(1, 4))
+
+
+def test_actor_of_asap_is_exported_as_one_of_sac(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    session = new_session("sac-asap")
+    while session.step < 120:
+        session.advance()
+    exported = pi.export(session.policy(), tmp_path / "p.onnx")
+    assert exported.difference < 1e-5
+    with pytest.raises(InputError, match="three observations in a row"):
+        Session(settings("sac-asap", "joints", actions="box", n_step=3, **SMALL), TwoJoints)
 
 
 def test_policy_is_saved_and_acts_the_same(policy: pi.Policy, tmp_path: Path) -> None:

@@ -134,6 +134,18 @@ class Box:
         """Half of the range, in the env's units: 1 inside."""
         return (np.array(self.high) - self.low) / 2
 
+    def with_repeats(self, repeats: tuple[int, ...]) -> Box:
+        """The choices of a policy that holds every action for a fixed number of steps.
+
+        Raises:
+            InputError: There are several numbers: only Discrete actions are chosen with one.
+        """
+        if len(repeats) > 1:
+            raise InputError(
+                f"repeats is {repeats} and the actions are continuous: give one number of steps"
+            )
+        return self
+
     def null(self, n: int) -> np.ndarray:
         return np.full((n, len(self.low)), np.nan)
 

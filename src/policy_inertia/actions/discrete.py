@@ -182,5 +182,10 @@ class Categorical(NamedTuple):
 
 
 def split_choice(choice: np.ndarray, repeats: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """A choice from actions x repeats as (action, number of steps to hold it)."""
+    """A choice from actions x repeats as (action, number of steps to hold it).
+
+    With a single number there is nothing to choose: any kind of action is its own choice.
+    """
+    if len(repeats) == 1:
+        return choice, np.full(len(choice), repeats[0])
     return choice // len(repeats), np.asarray(repeats)[choice % len(repeats)]

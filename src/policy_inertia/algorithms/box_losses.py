@@ -153,6 +153,34 @@ def caps_distance(action: Array, other: Array) -> Array:
     return jnp.sqrt(squares + 1e-12).mean()  # its gradient is finite where both are the same
 
 
+def alignment(action: Array, other: Array) -> Array:
+    """L_S and L_P of ASAP: E[1/2 (a - b)^2] over batch and numbers, gradients through a alone.
+
+    L_S: a is the action at s', and b what was predicted for it at s. L_P: a is that prediction, and
+    b the action. ASAP is Kwak and Hwang (2026), "Enhancing Control Policy Smoothness by Aligning
+    Actions with Predictions from Preceding States".
+    """
+    return 0.5 * ((action - lax.stop_gradient(other)) ** 2).mean()
+
+
+def bend(before: Array, action: Array, after: Array, known: Array) -> Array:
+    """E[1/2 (2 a_t - a_{t-1} - a_{t+1})^2 tanh(1 / d^2)], d = a_{t+1} - a_{t-1}: L_T of ASAP.
+
+    The second difference of Grad-CAPS (Lee et al., 2024, "Gradient-based Regularization for Action
+    Smoothness in Robotic Control"); the weight, without a gradient, spares large moves.
+
+    Args:
+        before: (B, d) the action at the state before.
+        action: (B, d) the action.
+        after: (B, d) the action at the next state.
+        known: (B,) whether there is a state before: at an episode's start there is none.
+    """
+    move = after - before + 1e-4
+    weight = lax.stop_gradient(jnp.tanh(1 / move**2))
+    squares = 0.5 * (2 * action - after - before) ** 2 * weight
+    return (squares * known[:, None]).mean()
+
+
 def smoothed_action(action: Array, noise: Array, deviation: float, clip: float) -> Array:
     """clip(a + clip(deviation noise, -c, c), -1, 1): the target policy of TD3 (Fujimoto, 2018)."""
     return jnp.clip(action + jnp.clip(deviation * noise, -clip, clip), -1, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,9 +14,10 @@ from policy_inertia.algorithms import box_losses, interface
 from policy_inertia.algorithms.box_learning import evaluation, first_key, noises, value
 from policy_inertia.algorithms.learning import Critics, adam, descend, init_critics
 from policy_inertia.algorithms.losses import bellman_target
+from policy_inertia.algorithms.regulariser import CAPS, Regulariser
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_outside
-from policy_inertia.networks.perceptron import Network
+from policy_inertia.networks.perceptron import Network, first_outputs
 from policy_inertia.types import Array, Number, Transition, Tree
 
 
@@ -57,20 +57,14 @@ class BoxSACConfig(interface.AlgorithmConfig):
     def traits(self) -> interface.Traits:
         return interface.Traits(scores="values", actions="box")
 
+    def regulariser(self) -> Regulariser:
+        """What is added to the actor's loss."""
+        if not self.caps_temporal and not self.caps_spatial:
+            return Regulariser()
+        return CAPS(self.caps_temporal, self.caps_spatial, self.caps_noise)
+
     def build(self, spec: Spec) -> interface.Algorithm:
-        return box_sac(self, spec)
-
-
-def caps(
-    config: BoxSACConfig, mean: Callable[[Array], Array], batch: Transition, noise: Array
-) -> Number:
-    """lambda_T L_T + lambda_S L_S of CAPS for a mean action; `noise` has the shape of `obs`."""
-    action = mean(batch.obs)
-    near = mean(batch.obs + config.caps_noise * noise)
-    temporal = box_losses.caps_distance(action, mean(batch.next_obs))
-    return config.caps_temporal * temporal + config.caps_spatial * box_losses.caps_distance(
-        action, near
-    )
+        return box_sac(self, spec, self.regulariser())
 
 
 class BoxSACState(NamedTuple):
@@ -80,6 +74,7 @@ class BoxSACState(NamedTuple):
     log_alpha: Array
     alpha_optimiser: Tree
     key: Array  # of the noise in updates
+    regulariser: Tree = ()
 
 
 def tempered(
@@ -95,23 +90,31 @@ def tempered(
     return state._replace(log_alpha=log_alpha, alpha_optimiser=alpha_optimiser), loss
 
 
-def box_sac(config: BoxSACConfig, spec: Spec) -> interface.Algorithm:
+class _Actor(NamedTuple):
+    """The actor: a network whose first outputs are means and log-deviations of d numbers."""
+
+    network: Network
+    d: int
+
+    def outputs(self, params: Tree, obs: Array, xp: Any = jnp) -> SquashedGaussian:
+        x, d = self.network(params, obs, xp=xp), self.d
+        return SquashedGaussian(x[..., :d], box_losses.bounded_log_std(x[..., d : 2 * d], xp))
+
+    def sampled(self, params: Tree, obs: Array, noise: Array) -> tuple[Array, Array]:
+        action, log_pi = box_losses.squashed_sample(*self.outputs(params, obs), noise)
+        return action, log_pi.sum(-1)
+
+
+def box_sac(config: BoxSACConfig, spec: Spec, smooth: Regulariser) -> interface.Algorithm:
     """SAC on Box actions, alone or as the core of a nested algorithm."""
     optimiser = adam(config.learning_rate)
     (d,) = spec.actions.shape
-    policy, critic = Network(spec, config.hidden, 2 * d), Network(spec, config.hidden, 1, extra=d)
+    policy = _Actor(Network(spec, config.hidden, (2 + smooth.heads) * d), d)
+    critic = Network(spec, config.hidden, 1, extra=d)
     target_entropy = config.target_entropy * d
 
-    def outputs(actor: Tree, obs: Array, xp: Any = jnp) -> SquashedGaussian:
-        x = policy(actor, obs, xp=xp)
-        return SquashedGaussian(x[..., :d], box_losses.bounded_log_std(x[..., d:], xp))
-
-    def sampled(actor: Tree, obs: Array, noise: Array) -> tuple[Array, Array]:
-        action, log_pi = box_losses.squashed_sample(*outputs(actor, obs), noise)
-        return action, log_pi.sum(-1)
-
     def init(rng: np.random.Generator) -> BoxSACState:
-        actor, critics = policy.init(rng), init_critics(rng, critic, optimiser)
+        actor, critics = policy.network.init(rng), init_critics(rng, critic, optimiser)
         log_alpha = jnp.log(jnp.float32(config.temperature))
         return BoxSACState(
             actor,
@@ -120,6 +123,7 @@ def box_sac(config: BoxSACConfig, spec: Spec) -> interface.Algorithm:
             log_alpha,
             optimiser.init(log_alpha),
             first_key(rng),
+            smooth.init(actor),
         )
 
     def update(state: BoxSACState, batch: Transition, due: Array) -> interface.Updated:  # all due
@@ -127,7 +131,7 @@ def box_sac(config: BoxSACConfig, spec: Spec) -> interface.Algorithm:
         alpha: Number = config.temperature
         if config.auto_temperature:
             alpha = jnp.exp(state.log_alpha)
-        action, log_pi = sampled(state.actor, batch.next_obs, noise[0])
+        action, log_pi = policy.sampled(state.actor, batch.next_obs, noise[0])
         q_next = value(critic, state.critics.target, batch.next_obs, action).min(0)
         target = bellman_target(
             batch.reward, batch.discount, box_losses.soft_value(q_next, log_pi, alpha)
@@ -135,25 +139,24 @@ def box_sac(config: BoxSACConfig, spec: Spec) -> interface.Algorithm:
         critics, critic_loss, _ = evaluation(
             state.critics, critic, optimiser, batch, target, config.target_rate
         )
-
-        smooth = config.caps_temporal or config.caps_spatial
-        if smooth:
-            key, (near,) = noises(key, 1, batch.obs.shape)
+        key, drawn = smooth.draw(key, batch)
 
         def actor_loss(actor: Tree) -> tuple[Array, Array]:
-            action, log_pi = sampled(actor, batch.obs, noise[1])
+            action, log_pi = policy.sampled(actor, batch.obs, noise[1])
             q = value(critic, critics.online, batch.obs, action).min(0)
-            loss = box_losses.soft_actor_loss(q, log_pi, alpha)
-            if smooth:
-                loss += caps(config, lambda obs: jnp.tanh(outputs(actor, obs).mean), batch, near)
-            return loss, log_pi
+            added = smooth.loss(state.regulariser, policy.network, actor, batch, drawn)
+            return box_losses.soft_actor_loss(q, log_pi, alpha) + added, log_pi
 
         actor, actor_optimiser, loss, log_pi = descend(
             optimiser, actor_loss, state.actor, state.actor_optimiser
         )
         report = {"critic_loss": critic_loss, "actor_loss": loss}
         state = state._replace(
-            actor=actor, critics=critics, actor_optimiser=actor_optimiser, key=key
+            actor=actor,
+            critics=critics,
+            actor_optimiser=actor_optimiser,
+            key=key,
+            regulariser=smooth.follow(state.regulariser, actor),
         )
         if config.auto_temperature:
             state, report["ent_coef_loss"] = tempered(optimiser, state, log_pi, target_entropy)
@@ -161,7 +164,10 @@ def box_sac(config: BoxSACConfig, spec: Spec) -> interface.Algorithm:
         return interface.Updated(state, report)
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> interface.Acting:
-        return interface.plain_box(outputs(params, obs, xp), len(obs))
+        return interface.plain_box(policy.outputs(params, obs, xp), len(obs))
+
+    def acting(state: BoxSACState) -> Tree:
+        return first_outputs(state.actor, 2 * d) if smooth.heads else state.actor
 
     def temperature(state: BoxSACState) -> Array:
         return jnp.exp(state.log_alpha)  # its first value if it is not learned
@@ -169,7 +175,7 @@ def box_sac(config: BoxSACConfig, spec: Spec) -> interface.Algorithm:
     return interface.Soft(
         init,
         update,
-        lambda state: state.actor,
+        acting,
         apply,
         (config.train_interval,),
         replace(interface.sampling(apply, spec.actions), epsilon=interface.random_before_learning),

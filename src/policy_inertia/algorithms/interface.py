@@ -40,6 +40,8 @@ class Traits:
     """The limit on switching that it plans with can be set after training."""
     skips: bool = False
     """It learns from every part of a stretch over which an action was held."""
+    preceded: bool = False
+    """It learns from three observations in a row, so the replay buffer stores the first one too."""
     actions: Literal["discrete", "box"] = "discrete"
     """The kind of actions that it learns."""
 

@@ -157,6 +157,14 @@ def mlp(params: list[LayerParams], x: Array, xp: Any = jnp) -> Array:
     return x @ params[-1]["w"] + params[-1]["b"]
 
 
+def first_outputs(params: Tree, n: int) -> Tree:
+    """The parameters of a network without its outputs from the n-th on."""
+    if isinstance(params, dict):  # behind convolutions
+        return {**params, "head": first_outputs(params["head"], n)}
+    *hidden, last = params
+    return [*hidden, {name: array[..., :n] for name, array in last.items()}]
+
+
 def one_hot(action: Array, n_actions: int, xp: Any = jnp) -> Array:
     """Encode actions as rows of the identity; the null action -1 is a row of zeros."""
     return (action[..., None] == xp.arange(n_actions)).astype(np.float32)

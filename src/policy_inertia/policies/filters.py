@@ -45,7 +45,7 @@ def filters_of(
     """
     if not spaces.actions.finite:
         _refuse_switching(method, switching)
-        return _box_filters(method, spaces.actions, hysteresis, limit)
+        return _hold(spaces, repeats) + _box_filters(method, spaces.actions, hysteresis, limit)
     _refuse_limit(limit, Limit, "Discrete", "with_limit(rate, burst), which counts switches")
     given = {"hysteresis": hysteresis, "a limit": limit, "a dwell or costs": switching}
     for name, value in given.items():
@@ -56,9 +56,14 @@ def filters_of(
             )
     if hysteresis is not None and frozen and isinstance(spaces, SpacesWithCore):
         spaces.core.refuse_scoreless()
-    filters: tuple[Filter, ...] = () if repeats == (1,) else (Hold(repeats),)
     counted: Any = limit
-    return filters + switch_filters(spaces.actions, spaces.masked, hysteresis, counted, switching)
+    return _hold(spaces, repeats) + switch_filters(
+        spaces.actions, spaces.masked, hysteresis, counted, switching
+    )
+
+
+def _hold(spaces: Spaces, repeats: tuple[int, ...]) -> tuple[Filter, ...]:
+    return () if repeats == (1,) else (Hold(repeats, spaces.actions),)
 
 
 def _refuse_switching(method: str, switching: Switching | None) -> None:

@@ -57,6 +57,11 @@ def mean_core(policy: Policy) -> ContinuousCore:
             f"{policy.method} has a controller, which smooths its actions: put a filter around "
             "policy.core() instead"
         )
+    if policy.repeats != (1,):
+        raise InputError(
+            f"{policy.method} holds its actions for several steps, and a filter is for policies "
+            "that decide at every step: give one, such as sac"
+        )
     layers = mean_layers(policy.spaces, policy.params)
     spaces = policy.spaces.unscaled
     name = f"{policy.method} on {policy.task or 'a task'}"

@@ -130,6 +130,7 @@ class Hold:
     """Split a choice into an action and the number of steps to hold it."""
 
     repeats: tuple[int, ...]
+    actions: ActionSpace
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -141,6 +142,6 @@ class Hold:
     def step(self, choice: np.ndarray, scores: Array, state: State) -> tuple[np.ndarray, State]:
         action, hold = split_choice(choice, self.repeats)
         previous, remaining = state[PREVIOUS_ACTION], state[REMAINING]
-        idle = (remaining == 0) | (previous < 0)
-        action = np.where(idle, action, previous)
+        idle = (remaining == 0) | np.asarray(self.actions.is_null(previous))
+        action = select(idle, action, previous)
         return action, {REMAINING: np.where(idle, hold, remaining) - 1}

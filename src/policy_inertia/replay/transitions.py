@@ -33,9 +33,11 @@ def record_dtype(obs_dim: int, actions: ActionSpace) -> np.dtype:
 class TransitionReplay:
     """A ring of `capacity` transitions; see `interface.Replay`."""
 
-    def __init__(self, capacity: int, obs_dim: int, actions: ActionSpace) -> None:
+    def __init__(
+        self, capacity: int, obs_dim: int, actions: ActionSpace, dtype: np.dtype | None = None
+    ) -> None:
         self.capacity, self.obs_dim, self.actions = capacity, obs_dim, actions
-        self.records = np.zeros(capacity, record_dtype(obs_dim, actions))
+        self.records = np.zeros(capacity, dtype or record_dtype(obs_dim, actions))
         self.words = self.records.view(np.int32).reshape(capacity, -1)
         self.width = self.words.shape[1]
         self.added = 0  # the write position is added % capacity
@@ -51,8 +53,8 @@ class TransitionReplay:
             rows: Any = slice(start, start + n)
         else:
             rows = np.arange(start, start + n) % self.capacity
-        for name, values in zip(Transition._fields, batch, strict=True):
-            self.records[name][rows] = values
+        for name in self.records.dtype.names or ():
+            self.records[name][rows] = getattr(batch, name)
         self.added += n
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...], out: np.ndarray) -> None:
@@ -66,12 +68,12 @@ class TransitionReplay:
         k = math.prod(shape)
         prev_action, action = words[..., d : d + k], words[..., d + k : d + 2 * k]
         return Transition(
-            obs=_floats(words[..., :d]),
+            obs=floats(words[..., :d]),
             prev_action=unpack_actions(prev_action, self.actions),
             action=unpack_actions(action, self.actions),
-            reward=_floats(words[..., d + 2 * k]),
-            discount=_floats(words[..., d + 2 * k + 1]),
-            next_obs=_floats(words[..., d + 2 * k + 2 :]),
+            reward=floats(words[..., d + 2 * k]),
+            discount=floats(words[..., d + 2 * k + 1]),
+            next_obs=floats(words[..., d + 2 * k + 2 : 2 * d + 2 * k + 2]),
         )
 
     def state(self) -> np.ndarray:
@@ -87,11 +89,12 @@ class TransitionReplay:
         self.added = added
 
 
-def _floats(words: Array) -> Array:
+def floats(words: Array) -> Array:
+    """Read words as numbers."""
     return lax.bitcast_convert_type(words, jnp.float32)
 
 
 def unpack_actions(words: Array, actions: ActionSpace) -> Array:
     """Read words (..., k) as actions (..., *shape)."""
-    values = words if actions.dtype.kind == "i" else _floats(words)
+    values = words if actions.dtype.kind == "i" else floats(words)
     return values.reshape(*words.shape[:-1], *actions.shape)

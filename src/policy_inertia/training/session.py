@@ -23,6 +23,7 @@ from policy_inertia.machine import keep_memory
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.policy_file import choice_spec
 from policy_inertia.replay.interface import Replay, Stored
+from policy_inertia.replay.preceded import PrecededReplay
 from policy_inertia.replay.skips import SkipReplay
 from policy_inertia.replay.transitions import TransitionReplay
 from policy_inertia.run_settings import RunConfig
@@ -54,7 +55,14 @@ def make_replay(config: RunConfig, spec: Spec) -> Replay:
             f"memory_map is {config.memory_map} and {config.env} is stored without frames: leave "
             "it out"
         )
-    return TransitionReplay(config.buffer_size, spec.obs_dim, spec.actions)
+    if not config.config.traits.preceded:
+        return TransitionReplay(config.buffer_size, spec.obs_dim, spec.actions)
+    if config.n_step != 1:
+        raise InputError(
+            f"n_step is {config.n_step} for {config.method}: it learns from three observations in "
+            "a row, so leave it at 1"
+        )
+    return PrecededReplay(config.buffer_size, spec.obs_dim, spec.actions)
 
 
 class Session:
