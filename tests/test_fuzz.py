@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from policy_inertia import Policy
+from policy_inertia.actions.cost_file import read_costs
 from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.metrics.measures import MEASURES, Figures
@@ -323,6 +324,21 @@ def test_damaged_lists_of_checkpoints_are_refused_in_one_sentence(
 def use_list(path: Path, data: bytes) -> None:
     path.write_bytes(data)
     Checkpoints(path.parent if path.name == "latest.json" else path.parent.parent).load()
+
+
+# Tables of costs ---------------------------------------------------------------------------------
+
+
+@CASES
+@pytest.mark.parametrize("ending", ["csv", "json", "toml"])
+def test_damaged_tables_of_costs_are_refused_in_one_sentence(
+    ending: str, cases: int, tmp_path: Path
+) -> None:
+    rows: list[list[float]] = [[0, 1, 2.5], [1, 0, 1], [3, 1, 0]]
+    lines = "\n".join(",".join(map(str, row)) for row in rows)
+    text = {"csv": lines, "json": json.dumps(rows), "toml": f"costs = {rows}"}[ending]
+    path, tree = tmp_path / f"costs.{ending}", rows if ending == "json" else None
+    check_file(path, text.encode(), read_costs, cases, tree)
 
 
 # TOML --------------------------------------------------------------------------------------------

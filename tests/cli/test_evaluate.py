@@ -55,6 +55,34 @@ def test_highway_policy_is_evaluated_in_highway_env(run: Run, trained: Path) -> 
     assert "the env here is CartPole-v1" in text
 
 
+def test_dwell_and_costs_hold_in_every_added_row(run: Run, finished: Path, tmp_path: Path) -> None:
+    costs = tmp_path / "costs.csv"
+    costs.write_text("0,3\n1,0\n")
+    words = ("evaluate", finished, "--episodes", 3, "--json")
+    flags = ("--dwell", 4, "--costs", costs, "--hysteresis", 0.2, "--limit", 0.1, "--burst", 3)
+    code, text, _ = run(*words, *flags)
+    assert code == 0
+    rules = "held for 4 steps at least, switches cost up to 3"
+    assert set(json.loads(text)) == {
+        "sampled",
+        "greedy",
+        f"{rules}, sampled",
+        f"{rules}, greedy",
+        f"hysteresis 0.2, {rules}, sampled",
+        f"hysteresis 0.2, {rules}, greedy",
+        f"limit 0.1, burst 3, {rules}",
+    }
+    policy = Policy.load(finished).with_dwell(4).with_costs(((0, 3), (1, 0)))
+    limited = evaluate(policy.with_limit(0.1, 3), "CartPole-v1", 3, 0, True).summary()
+    assert json.loads(text)[f"limit 0.1, burst 3, {rules}"] == limited
+    code, _, text = run(*words, "--costs", costs)
+    assert code == 2
+    assert "multiplies thresholds and tokens: add --hysteresis" in text
+    code, _, text = run(*words, "--dwell", 0)
+    assert code == 2
+    assert "the dwell is 0" in text
+
+
 def test_budget_of_a_policy_without_a_dial_is_kept_by_hysteresis(run: Run, finished: Path) -> None:
     code, text, _ = run("evaluate", finished, "--episodes", 2, "--budget", 1, "--json")
     assert code == 0

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from policy_inertia import Policy
+from policy_inertia.interop.onnx_in import session
 from tests.cli.conftest import Run
 from tests.support.calibrations import reaching
 from tests.support.policies import fresh
@@ -29,6 +30,18 @@ def test_limit_adds_tokens_to_the_file(run: Run, finished: Path, tmp_path: Path)
     graph = onnx.load(path).graph
     assert "tokens" in [i.name for i in graph.input]
     assert "next_tokens" in [o.name for o in graph.output]
+
+
+def test_dwell_and_costs_are_part_of_the_file(run: Run, finished: Path, tmp_path: Path) -> None:
+    costs, path = tmp_path / "costs.toml", tmp_path / "p.onnx"
+    costs.write_text("costs = [[0, 2], [1, 0]]")
+    words = ("export", finished, "--out", path, "--dwell", 3, "--costs", costs)
+    code, _, text = run(*words)
+    assert code == 2
+    assert "there are none: add --hysteresis or --limit" in text
+    assert run(*words, "--limit", 0.1, "--burst", 2).code == 0
+    names = {i.name for i in session(path).get_inputs()}
+    assert names == {"observation", "previous_action", "tokens", "held", "held_action"}
 
 
 def test_model_card_is_a_folder(run: Run, finished: Path, tmp_path: Path) -> None:

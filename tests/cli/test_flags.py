@@ -31,7 +31,8 @@ def test_new_file_is_put_beside_the_policy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "flag", ["seed", "quiet", "hysteresis", "best", "env-kwargs", "resume", "burst"]
+    "flag",
+    ["seed", "quiet", "hysteresis", "best", "env-kwargs", "resume", "burst", "dwell", "costs"],
 )
 def test_shared_flag_has_one_help_text(flag: str, run: Run) -> None:
     texts = {}

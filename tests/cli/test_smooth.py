@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from policy_inertia import Limit, Policy, evaluate, load_core
+from policy_inertia.actions.switching import Switching
 from tests.cli.conftest import Run
 from tests.support.sb3_models import SB3Model
 from tests.support.sb3_zips import data_of, with_data
@@ -96,6 +97,27 @@ def test_limit_is_kept_by_the_recommended_policy(run: Run, finished: Path, tmp_p
     code, _, text = run("smooth", finished, "CartPole-v1", "--limit", 0.1, "--budget", 0.2)
     assert code == 2
     assert "give a budget, which is a measured mean, or a limit" in text
+
+
+def test_recommended_policy_keeps_the_dwell_and_the_costs(
+    run: Run, finished: Path, tmp_path: Path
+) -> None:
+    out, costs = tmp_path / "smooth", tmp_path / "costs.json"
+    costs.write_text("[[0, 2], [1, 0]]")
+    words = ("smooth", finished, "CartPole-v1", "--hysteresis-only", "--episodes", 4, "--out", out)
+    few = ("--set", "calibration_episodes=4")
+    code, text, _ = run(*words, "--dwell", 2, "--costs", costs, "--budget", 0.6, *few)
+    assert code == 0
+    assert "It holds every action for at least 2 steps" in text
+    policy = Policy.load(out / "policy.safetensors")
+    assert policy.switching == Switching(((0.0, 2.0), (1.0, 0.0)), 2)
+    for episode in evaluate(policy, "CartPole-v1", 5, 0, True).episodes:
+        ends = np.flatnonzero(np.diff(episode.actions)) + 1
+        assert (np.diff(ends, prepend=0) >= 2).all()
+    assert json.loads((out / "smooth.json").read_text())["switching"]["dwell"] == 2
+    code, _, text = run(*words, "--costs", tmp_path / "missing.csv")
+    assert code == 2
+    assert "there is no file" in text
 
 
 @pytest.mark.parametrize("flag", ["--budget", "--limit", "--temperature", "--loss"])

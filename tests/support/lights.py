@@ -112,19 +112,24 @@ def switching(policy: np.ndarray) -> float:
     return float(where @ (a != p))
 
 
-def token_levels(rate: Fraction, burst: Fraction) -> list[Fraction]:
+ONE = 1 - np.eye(N_ACTIONS, dtype=int)
+"""Every switch takes one token."""
+
+
+def token_levels(rate: Fraction, burst: Fraction, costs: np.ndarray = ONE) -> list[Fraction]:
     """Every level of tokens that can follow a full bucket, from the lowest on."""
     levels, new = {burst}, {burst}
     while new:
-        steps = {min(burst, t - cost + rate) for t in new for cost in (0, 1) if t >= cost}
+        taken = set(costs.ravel().tolist())
+        steps = {min(burst, t - cost + rate) for t in new for cost in taken if t >= cost}
         new = steps - levels
         levels |= new
     return sorted(levels)
 
 
-def solve_within(rate: Fraction, burst: Fraction) -> np.ndarray:
+def solve_within(rate: Fraction, burst: Fraction, costs: np.ndarray = ONE) -> np.ndarray:
     """Q*(s, a_prev, level, a) within a limit, by value iteration; -inf where there is no token."""
-    levels = token_levels(rate, burst)
+    levels = token_levels(rate, burst, costs)
     q = np.zeros((N_STATES, N_ACTIONS, len(levels), N_ACTIONS))
     for _ in range(300):
         v = q.max(-1)  # s, a_prev, level
@@ -132,7 +137,7 @@ def solve_within(rate: Fraction, burst: Fraction) -> np.ndarray:
         for a_prev in range(N_ACTIONS):
             for k, tokens in enumerate(levels):
                 for a in range(N_ACTIONS):
-                    cost = int(a != a_prev)
+                    cost = int(costs[a_prev, a])
                     if tokens >= cost:
                         left = levels.index(min(burst, tokens - cost + rate))
                         new[:, a_prev, k, a] = REWARD[:, a] + GAMMA * NEXT[:, a] @ v[:, a, left]
@@ -140,18 +145,21 @@ def solve_within(rate: Fraction, burst: Fraction) -> np.ndarray:
     return q
 
 
-def value_within(policy: np.ndarray, rate: Fraction, burst: Fraction) -> float:
+def value_within(
+    policy: np.ndarray, rate: Fraction, burst: Fraction, costs: np.ndarray = ONE
+) -> float:
     """Exact mean over (s, a_prev), with a full bucket, of a policy[s, a_prev, level].
 
     A policy that switches without a token is an error.
     """
-    levels = token_levels(rate, burst)
+    levels = token_levels(rate, burst, costs)
     shape = (N_STATES, N_ACTIONS, len(levels))
     step, reward = np.zeros((policy.size, policy.size)), np.zeros(policy.size)
     for i, (s, a_prev, k) in enumerate(np.ndindex(shape)):
         a = policy[s, a_prev, k]
-        assert a == a_prev or levels[k] >= 1
-        left = levels.index(min(burst, levels[k] - int(a != a_prev) + rate))
+        cost = int(costs[a_prev, a])
+        assert levels[k] >= cost
+        left = levels.index(min(burst, levels[k] - cost + rate))
         reward[i] = REWARD[s, a]
         for following in range(N_STATES):
             place = np.ravel_multi_index((following, a, left), shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -49,10 +50,12 @@ class Switching:
 
     @classmethod
     def of(cls, costs: Any = None, dwell: int = 1) -> Switching:
-        """The rules with a table of any kind, such as an array."""
+        """The rules with a table of any kind, such as an array, or row by row in one list."""
         if costs is None:
             return cls(None, dwell)
         try:
+            if np.ndim(costs) == 1 and math.isqrt(len(costs)) ** 2 == len(costs) > 0:
+                costs = np.reshape(costs, (math.isqrt(len(costs)), -1)).tolist()
             rows = tuple(tuple(map(float, row)) for row in costs)
         except (TypeError, ValueError):
             raise InputError(

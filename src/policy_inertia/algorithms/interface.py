@@ -372,3 +372,5 @@ class Limited(Nested):
     """Set the limit, and the tokens (in millionths) that each row has left."""
     largest_burst: float
     """The largest bucket that was learned, in tokens."""
+    costs: tuple[tuple[float, ...], ...] | None = None
+    """How many tokens each switch took in learning; None: one."""

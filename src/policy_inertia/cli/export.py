@@ -11,7 +11,9 @@ from tyro.conf import DisallowNone, arg
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import (
     Burst,
+    Costs,
     Dimensions,
+    Dwell,
     EnvKwargs,
     PolicyFile,
     Rate,
@@ -19,6 +21,7 @@ from policy_inertia.cli.flags import (
     allowance,
     assignments,
     default_is,
+    filtered,
 )
 from policy_inertia.cli.view import say
 from policy_inertia.errors import InputError
@@ -64,6 +67,8 @@ class Export(Command):
     dimensions: Dimensions = ()
     limit: Rate = None
     burst: Burst = None
+    dwell: Dwell = None
+    costs: Costs = None
     env: Annotated[DisallowNone[str | None], default_is("the one it was trained on")] = None
     """Gymnasium id of the environment, for a policy of others only."""
     env_kwargs: EnvKwargs = ()
@@ -84,10 +89,7 @@ class Export(Command):
         policy = self._load()
         if self.filter is not None or self.dimensions:
             policy = self._filtered(policy)
-        if self.hysteresis is not None:
-            policy = policy.with_hysteresis(self.hysteresis)
-        if held_to is not None:
-            policy = policy.with_limit(*held_to)
+        policy = filtered(policy, self.hysteresis, held_to, self.dwell, self.costs)
         writers: list[tuple[Any, Path | None]] = [(export_c, self.c), (export_numpy, self.numpy)]
         files = [(write, file) for write, file in writers if file is not None]
         for write, file in files:

@@ -82,6 +82,23 @@ Burst = Annotated[
         help_behavior_hint="(default: 1)",
     ),
 ]
+Dwell = Annotated[
+    DisallowNone[int | None],
+    arg(
+        help="Hold every action for at least this many steps. Each head is held for itself, and an "
+        "action mask ends a hold.",
+        help_behavior_hint="(default: 1, no rule)",
+    ),
+]
+Costs = Annotated[
+    DisallowNone[Path | None],
+    arg(
+        help="Table of what each switch costs, as a multiple of the threshold, the token or the "
+        "price, in a file: a row for each action, a column for each next one, 0 on the diagonal. "
+        ".csv, .json (a list of rows) or .toml (costs = [[...]]).",
+        help_behavior_hint="(default: every switch costs 1)",
+    ),
+]
 Normalise = Annotated[
     DisallowNone[Path | None],
     arg(
@@ -300,6 +317,48 @@ def limits(rates: Sequence[float], burst: float | None) -> list[Limit]:
 def limit(rate: float | None, burst: float | None) -> Limit | None:
     """The limit of a single rate, or None; see `limits`."""
     return next(iter(limits([] if rate is None else [rate], burst)), None)
+
+
+def ruled(policy: Any, dwell: int | None, costs: Path | None) -> Any:
+    """The policy with the rules of switching of --dwell and --costs; itself without them.
+
+    Raises:
+        InputError: Its actions are continuous, or a rule does not fit them.
+    """
+    from policy_inertia.actions.cost_file import read_costs
+
+    if dwell is None and costs is None:
+        return policy
+    if not policy.spaces.actions.finite:
+        raise InputError(
+            f"--dwell and --costs are about switches, and the actions of {policy} are continuous: "
+            "use filters, or --limit"
+        )
+    policy = policy if dwell is None else policy.with_dwell(dwell)
+    return policy if costs is None else policy.with_costs(read_costs(costs))
+
+
+def filtered(
+    policy: Any,
+    hysteresis: float | None,
+    held_to: tuple[float, float] | None,
+    dwell: int | None,
+    costs: Path | None,
+) -> Any:
+    """The policy with the filters of these flags.
+
+    Raises:
+        InputError: One of them does not fit it, or costs have nothing to multiply.
+    """
+    policy = ruled(policy, dwell, costs)
+    policy = policy if hysteresis is None else policy.with_hysteresis(hysteresis)
+    policy = policy if held_to is None else policy.with_limit(*held_to)
+    if costs is not None and policy.hysteresis is None and policy.limit is None:
+        raise InputError(
+            f"--costs {costs} multiplies a threshold or tokens, and there are none: add "
+            "--hysteresis or --limit"
+        )
+    return policy
 
 
 def render_offscreen() -> None:

@@ -11,12 +11,15 @@ from tyro.conf import DisallowNone, arg
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import (
     Burst,
+    Costs,
+    Dwell,
     PolicyInEnv,
     Rate,
     Seed,
     Threshold,
     allowance,
     default_is,
+    filtered,
     render_offscreen,
 )
 from policy_inertia.cli.view import say
@@ -53,6 +56,8 @@ class Record(Command):
     hysteresis: Threshold = None
     limit: Rate = None
     burst: Burst = None
+    dwell: Dwell = None
+    costs: Costs = None
     steps: int = 500
     """Largest number of steps of an episode; what comes later is cut."""
     speed: float = 10.0
@@ -70,10 +75,7 @@ class Record(Command):
         env, kwargs = self.source.environment(policy)
         if self.budget is not None:
             policy = calibrated(policy, env, kwargs).with_budget(self.budget)
-        if self.hysteresis is not None:
-            policy = policy.with_hysteresis(self.hysteresis)
-        if held_to is not None:
-            policy = policy.with_limit(*held_to)
+        policy = filtered(policy, self.hysteresis, held_to, self.dwell, self.costs)
         other = None if self.beside is None else load_any(self.beside, env, kwargs)
         render_offscreen()
         above = None if other is None else self._film(other, env, kwargs)

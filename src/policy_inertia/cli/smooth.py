@@ -13,7 +13,9 @@ from policy_inertia.cli.flags import (
     Assignments,
     Burst,
     Clip,
+    Costs,
     Dimensions,
+    Dwell,
     EnvKwargs,
     FrameStack,
     Normalise,
@@ -64,6 +66,8 @@ class Smooth(Command):
     as a share of the range."""
     limit: Rate = None
     burst: Burst = None
+    dwell: Dwell = None
+    costs: Costs = None
     steps: int = 50_000
     """Environment steps to train the controller for."""
     train: bool = False
@@ -98,6 +102,7 @@ class Smooth(Command):
     """Further settings of the run, such as envs=16 hidden=[128,128]."""
 
     def run(self) -> None:
+        from policy_inertia.actions.cost_file import read_costs
         from policy_inertia.drawing.calibration_plot import draw_calibrations
         from policy_inertia.smoothing.controller import method_name
         from policy_inertia.smoothing.smooth import smooth
@@ -114,6 +119,8 @@ class Smooth(Command):
                 self.env,
                 budget=self.budget,
                 limit=held_to,
+                dwell=1 if self.dwell is None else self.dwell,
+                costs=None if self.costs is None else read_costs(self.costs),
                 steps=self.steps,
                 train=self.train,
                 hysteresis_only=self.hysteresis_only,

@@ -32,6 +32,7 @@ def variants(
     prices: Sequence[float] = (),
     budgets: Sequence[float] = (),
     limits: Sequence[Allowance] = (),
+    ruled: Any = None,
 ) -> list[Variant]:
     """Return `policy` as it is, then its variants.
 
@@ -43,36 +44,53 @@ def variants(
         thresholds: Thresholds of a hysteresis filter, each sampled and greedy.
         prices: Prices of switching, for a dial.
         budgets: Largest shares of steps with a switch, or of movement per step; `policy` then needs
-            a calibration.
+            a calibration; `ruled`, if there is one.
         limits: The rates and bursts of limits on switching, or on movement.
+        ruled: The policy with further rules of switching, which hold in all rows but those of the
+            policy as it is; by default there are none.
     """
     kind: Any = policy.spaces.actions
-    rows = FIRST_ROWS[kind.kind](policy, thresholds, prices)
+    ruled = policy if ruled is None else ruled
+    rows = FIRST_ROWS[kind.kind](policy, thresholds, prices, ruled)
     for budget in budgets:
-        within = policy.with_budget(budget)
-        label = f"budget {budget:g} ({policy.setting_name} {within.setting:.3g}), greedy"
-        rows.append(Variant(label, within, True))
+        within = ruled.with_budget(budget)
+        label = f"budget {budget:g} ({ruled.setting_name} {within.setting:.3g})"
+        rows.append(Variant(f"{label}{_rules(policy, ruled)}, greedy", within, True))
     for rate, burst in limits:
-        label = f"limit {rate:g}, burst {burst:g}"
-        rows.append(Variant(label, policy.with_limit(rate, burst), True))
+        label = f"limit {rate:g}, burst {burst:g}{_rules(policy, ruled)}"
+        rows.append(Variant(label, ruled.with_limit(rate, burst), True))
     return rows
 
 
+def _rules(policy: Any, ruled: Any) -> str:
+    """The further rules of `ruled`, as a part of a label."""
+    own, further = (getattr(p, "switching", None) for p in (policy, ruled))
+    return "" if further == own else f", {further}"
+
+
 def _discrete_rows(
-    policy: Policy, thresholds: Sequence[float], prices: Sequence[float]
+    policy: Policy, thresholds: Sequence[float], prices: Sequence[float], ruled: Policy
 ) -> list[Variant]:
     rows = [Variant("sampled", policy, False), Variant("greedy", policy, True)]
     if policy.nested:
         rows.append(Variant("core, sampled", policy.core(), False))
-    for threshold in thresholds:
-        filtered = policy.with_hysteresis(threshold)
-        rows.append(Variant(f"hysteresis {threshold:g}, sampled", filtered, False))
-        rows.append(Variant(f"hysteresis {threshold:g}, greedy", filtered, True))
-    return rows + [Variant(f"price {price:g}", policy.at(price), True) for price in prices]
+    rules = _rules(policy, ruled)
+    further = {f"hysteresis {tau:g}{rules}": ruled.with_hysteresis(tau) for tau in thresholds}
+    held = ruled.switching
+    if rules and held is not None and held.dwell > 1:
+        further = {str(held): ruled, **further}
+    for label, filtered in further.items():
+        rows.append(Variant(f"{label}, sampled", filtered, False))
+        rows.append(Variant(f"{label}, greedy", filtered, True))
+    priced = [(f"price {price:g}{rules}", ruled.at(price)) for price in prices]
+    return rows + [Variant(label, at, True) for label, at in priced]
 
 
 def _box_rows(
-    policy: Policy | ContinuousCore, thresholds: Sequence[float], prices: Sequence[float]
+    policy: Policy | ContinuousCore,
+    thresholds: Sequence[float],
+    prices: Sequence[float],
+    ruled: Any,
 ) -> list[Variant]:
     for threshold in thresholds:
         policy.with_hysteresis(threshold)  # raises, and says what is for continuous actions

@@ -6,6 +6,7 @@ import numpy as np
 
 from policy_inertia.actions.bucket import TOKEN, Limit, units
 from policy_inertia.algorithms.controllers import limit_draws
+from policy_inertia.algorithms.controllers.token_costs import TokenCosts
 from policy_inertia.algorithms.losses import IMPOSSIBLE
 from policy_inertia.interop.description import ControllerDescription
 from policy_inertia.interop.onnx_graph import GraphBuilder
@@ -57,6 +58,8 @@ def plan_values(
         forced: (B, 1) booleans: where the previous action is forbidden; empty without masks.
     """
     full = units(controller.numbers["largest_burst"])
+    if controller.costs is not None:
+        return _costly_values(graph, controller, observation, repeat, start, actions, seen, forced)
     keep, switch, is_open = _setting(graph, controller.limit, full, repeat, start, bool(forced))
     twins = []
     for features, head in controller.networks:
@@ -98,30 +101,73 @@ def _setting(
     return keep, switch, is_open
 
 
-def _free_features(graph: GraphBuilder, full: int, repeat: str) -> str:
+def _costly_values(
+    graph: GraphBuilder,
+    controller: ControllerDescription,
+    observation: str,
+    repeat: str,
+    start: str,
+    actions: int,
+    seen: tuple[str, ...],
+    forced: str,
+) -> str:
+    """`plan_values` where switches take different numbers of tokens."""
+    limit, full = controller.limit, units(controller.numbers["largest_burst"])
+    costs = TokenCosts.of(controller.costs, actions)
+    assert costs is not None
+    tokens = None if limit is None else token_level(graph, limit, start)
+    inputs = []
+    for level in costs.levels.tolist():
+        if limit is None or tokens is None:
+            inputs.append(_free_features(graph, full, repeat, costs.unit))
+            continue
+        left = tokens_after(graph, limit, tokens, graph.integers([[level]]))
+        left = graph.add("Max", left, graph.integers([[0]])) if forced else left
+        inputs.append(_features(graph, limit, full, left, costs.unit))
+    levels, twins = graph.add("Concat", *inputs, axis=0), []
+    for features, head in controller.networks:
+        joined = graph.add("Concat", add_network(graph, features, observation), *seen, axis=1)
+        rows = graph.add("Concat", *[joined] * len(inputs), axis=0)
+        twins.append(add_network(graph, head, graph.add("Concat", rows, levels, axis=1)))
+    u = graph.add("Reshape", graph.add("Min", *twins), graph.integers([len(inputs), -1, actions]))
+    q = graph.add("Gather", u, graph.constant(0, np.int64), axis=0)
+    for k, level in enumerate(costs.levels.tolist()[1:], 1):
+        after = graph.add("Gather", u, graph.constant(k, np.int64), axis=0)
+        if tokens is not None:
+            can_pay = graph.add("GreaterOrEqual", tokens, graph.integers([[level]]))
+            can_pay = graph.add("Or", can_pay, forced) if forced else can_pay
+            after = graph.add("Where", can_pay, after, graph.constant(IMPOSSIBLE))
+        takes = graph.constant(costs.level[:-1] == k)
+        takes = graph.add("MatMul", graph.as_float(repeat), takes)
+        q = graph.add("Where", graph.add("Greater", takes, graph.constant(0.5)), after, q)
+    return q
+
+
+def _free_features(graph: GraphBuilder, full: int, repeat: str, unit: int = TOKEN) -> str:
     """`limit_draws.features` without a limit: the same row for each env."""
-    row = limit_draws.features(np.array([full]), TOKEN, full, full, np)
+    row = limit_draws.features(np.array([full]), unit, full, full, np, unit)
     zeros = graph.row_sum(graph.add("Mul", graph.as_float(repeat), graph.constant(0.0)))
     return graph.add("Add", zeros, graph.constant(row))
 
 
-def _features(graph: GraphBuilder, limit: Limit, full: int, tokens: str) -> str:
+def _features(graph: GraphBuilder, limit: Limit, full: int, tokens: str, unit: int = TOKEN) -> str:
     """`limit_draws.features` of a column of tokens."""
     capped = graph.add("Min", tokens, graph.integers([[full]]))
-    t = graph.add("Mul", graph.as_float(capped), graph.constant(1 / TOKEN))
-    row = limit_draws.features(np.array([full]), limit.rate_units, limit.burst_units, full, np)
+    t = graph.add("Mul", graph.as_float(capped), graph.constant(1 / unit))
+    rate_and_burst = limit.rate_units, limit.burst_units
+    row = limit_draws.features(np.array([full]), *rate_and_burst, full, np, unit)
     zeros = graph.add("Mul", t, graph.constant(0.0))
     rate, burst = (graph.add("Add", zeros, graph.constant(row[:, at])) for at in _OF_LIMIT)
     waits, horizons = np.array(limit_draws.WAITS).T
     missing = graph.add("Sub", graph.constant(waits[None]), t)
     missing = graph.add("Max", missing, graph.constant(0.0))
-    earned = graph.constant(horizons[None] * limit.rate_units / TOKEN + 1e-6)
+    earned = graph.constant(horizons[None] * limit.rate_units / unit + 1e-6)
     soon = graph.add("Div", earned, graph.add("Add", missing, earned))
     return graph.add(
         "Concat",
         rate,
-        graph.add("Div", t, graph.constant(full / TOKEN)),
-        graph.as_float(graph.add("GreaterOrEqual", capped, graph.integers([[TOKEN]]))),
+        graph.add("Div", t, graph.constant(full / unit)),
+        graph.as_float(graph.add("GreaterOrEqual", capped, graph.integers([[unit]]))),
         burst,
         soon,
         axis=1,

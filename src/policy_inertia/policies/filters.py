@@ -5,10 +5,12 @@ Each kind of actions has a row: Discrete ones switch, Box ones move.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.actions.switching import Switching
+from policy_inertia.algorithms.interface import Limited
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.policies.action_filters.action_filter import ActionFilter, read_dimensions
@@ -64,6 +66,27 @@ def filters_of(
 
 def _hold(spaces: Spaces, repeats: tuple[int, ...]) -> tuple[Filter, ...]:
     return () if repeats == (1,) else (Hold(repeats, spaces.actions),)
+
+
+def planned_rules(
+    method: str, algorithm: Any, limit: Any, switching: Switching | None
+) -> Switching | None:
+    """The rules of a policy; one that plans with a limit has the costs that it learned.
+
+    Raises:
+        InputError: It is given a limit and other costs, with which it cannot plan.
+    """
+    if not isinstance(algorithm, Limited):
+        return switching
+    costs = None if switching is None else switching.costs
+    if limit is not None and costs not in (None, algorithm.costs):
+        raise InputError(
+            f"{method} plans with the costs that it learned, and other ones are given: train it "
+            "with the setting costs, the table row by row"
+        )
+    if algorithm.costs is None:
+        return switching
+    return replace(switching or Switching(), costs=algorithm.costs)
 
 
 def _refuse_switching(method: str, switching: Switching | None) -> None:

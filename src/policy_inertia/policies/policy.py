@@ -22,7 +22,7 @@ from policy_inertia.policies.action_filters.rule import Rule
 from policy_inertia.policies.adjustable import adjustable_of
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.filtered import Filtered
-from policy_inertia.policies.filters import filters_of
+from policy_inertia.policies.filters import filters_of, planned_rules
 from policy_inertia.policies.head_filters import Threshold
 from policy_inertia.policies.inputs import one_or_batch, previous_rows
 from policy_inertia.policies.mean_action import mean_core
@@ -66,12 +66,12 @@ class Policy(Filtered):
         self.repeats, self.task, self.env_kwargs = repeats, task, env_kwargs or {}
         self.hysteresis, self.calibration = hysteresis, calibration
         self.limit: Any = limit
-        self.switching: Switching | None = switching
         self.traits = config.traits
         self.adjustable = adjustable_of(self.traits)
         self.algorithm = config.build(choice_spec(spaces, repeats, self.traits))
+        self.switching = planned_rules(method, self.algorithm, limit, switching)
         self.filters = filters_of(
-            method, spaces, repeats, hysteresis, limit, self.traits.frozen, switching
+            method, spaces, repeats, hysteresis, limit, self.traits.frozen, self.switching
         )
         self.memory = memory_of(spaces.actions, self.filters, spaces.remembered)
         self._rng = np.random.default_rng()

@@ -10,6 +10,7 @@ from policy_inertia.actions.box import Box
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.actions.discrete import Discrete
 from policy_inertia.actions.multi_discrete import MultiDiscrete
+from policy_inertia.actions.switching import Switching
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.calibration_table import check_budget
 from policy_inertia.metrics.filter_curve import check_fluctuation
@@ -25,7 +26,8 @@ class Kind:
 
     Attributes:
         wording: What is counted, and how it is said.
-        goal: From a budget and a limit, of which one may be None, to what a policy shall become.
+        goal: From a budget, a limit and rules of switching, each of which may be None, to what a
+            policy shall become.
         check_budget: Raises an `InputError` if a number is no budget.
         limit: The class of its limits.
         together: Whether a budget and a limit can be asked for together.
@@ -36,7 +38,7 @@ class Kind:
     """
 
     wording: Wording
-    goal: Callable[[Any, Any], Goal]
+    goal: Callable[[Any, Any, Any], Goal]
     check_budget: Callable[[float], None]
     limit: type[Any]
     together: bool = False
@@ -72,12 +74,32 @@ class Kind:
             )
         return core.with_dimensions(dimensions)
 
+    def rules_of(self, costs: Any, dwell: int) -> Switching | None:
+        """The rules of switching that are asked for; None if there are none.
 
-def _switching_goal(budget: float | None, limit: Limit | None) -> Goal:
+        Raises:
+            InputError: They make no sense, or the actions do not switch.
+        """
+        rules = Switching.of(costs, dwell)
+        if rules == Switching():
+            return None
+        if self.numbers:
+            raise InputError(
+                f"a dwell or costs are asked for ({rules}), which are about switches, and the "
+                "actions are continuous: leave them out"
+            )
+        return rules
+
+
+def _switching_goal(budget: float | None, limit: Limit | None, rules: Switching | None) -> Goal:
     if limit is not None:
-        return LimitGoal(limit)
+        return LimitGoal(limit, rules)
     assert budget is not None
-    return BudgetGoal(budget)
+    return BudgetGoal(budget, rules)
+
+
+def _movement_goal(budget: float | None, limit: MovementLimit | None, rules: None) -> Goal:
+    return MovementGoal(budget, limit)
 
 
 KINDS: dict[str, Kind] = {
@@ -92,7 +114,7 @@ KINDS: dict[str, Kind] = {
     ),
     Box.kind: Kind(
         MOVEMENT,
-        MovementGoal,
+        _movement_goal,
         check_fluctuation,
         MovementLimit,
         together=True,

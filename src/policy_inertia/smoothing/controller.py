@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.actions.switching import Switching
 from policy_inertia.calibration.measurements import Progress as Measuring
 from policy_inertia.envs.making import EnvLike, name_of
 from policy_inertia.errors import InputError
@@ -27,21 +28,38 @@ SETTINGS = {
 }
 
 
+class Asked(Protocol):
+    """What `controller_settings` reads of what is asked for."""
+
+    @property
+    def learned(self) -> Limit | None: ...
+    @property
+    def rules(self) -> Switching | None: ...
+
+
 def method_name(mu: bool, limit: object) -> str:
     """The method that is trained around a core."""
     return "smooth-mu" if mu else "smooth" if limit is None else "smooth-limit"
+
+
+def _learned_costs(rules: Switching | None, mu: bool) -> dict[str, Any]:
+    """The setting `costs` of a controller, row by row; the paper's inertia has none."""
+    if rules is None or rules.costs is None or mu:
+        return {}
+    return {"costs": tuple(cost for row in rules.costs for cost in row)}
 
 
 def controller_settings(
     env: EnvLike,
     steps: int,
     mu: bool,
-    limit: Limit | None,
+    asked: Asked,
     warmup: float,
     seed: int,
     changes: dict[str, Any],
 ) -> RunConfig:
     """The settings of the training run; `changes` win over all others."""
+    limit = asked.learned
     if limit is not None and not mu:  # learn for this limit alone
         changes = {"rate": limit.rate, "largest_burst": float(limit.burst), **changes}
     return settings(
@@ -55,6 +73,7 @@ def controller_settings(
             "buffer_size": min(max(steps, 1_000), 200_000),
             "warmup": int(warmup * steps),
             "learning_starts": min(1_000, steps // 10),
+            **_learned_costs(asked.rules, mu),
             **changes,
         },
     )

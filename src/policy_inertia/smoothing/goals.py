@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.actions.switching import Switching
 from policy_inertia.calibration.budget import best_setting, closest_to_budget
 from policy_inertia.calibration.sweep import refine
 from policy_inertia.policies.policy import Policy
@@ -55,26 +56,39 @@ class TrainableGoal(Goal, Protocol):
 
 @dataclass(frozen=True)
 class BudgetGoal:
-    """Switch in at most this share of the steps, on average."""
+    """Switch in at most this share of the steps, on average, and keep rules of switching."""
 
     budget: float
+    rules: Switching | None = None
+
+    @property
+    def dwells(self) -> bool:
+        """Whether every policy must hold its actions for a while, so that the core alone is out."""
+        return self.rules is not None and self.rules.dwell > 1
 
     def core_verdict(self, stakes: Stakes) -> Verdict | None:
+        if self.dwells:
+            return None
         return keep_core(stakes, self.budget) if stakes.meets(stakes.core, self.budget) else None
 
     def filtered(self, core: Policy, lab: Lab) -> Iterator[tuple[str, Policy]]:
+        if self.dwells:
+            yield "dwell", ruled(core, self.rules)
         if has_scores(core):
             yield "hysteresis", self.adjusted(core, "hysteresis", lab)
 
     def adjusted(self, policy: Policy, name: str, lab: Lab) -> Policy:
+        policy = ruled(policy, self.rules)
         # the paper's inertia has no dial: hysteresis around it meets the budget
         policy = policy if policy.calibration is not None else lab.calibrated(policy, name)
         return closest_to_budget(refine(policy, lab.envs, self.budget), self.budget)
 
     def best(self, policies: Sequence[Policy], lab: Lab) -> int:
-        return lab.best_at_budget(policies, self.budget)
+        return lab.best_at_budget([ruled(p, self.rules) for p in policies], self.budget)
 
     def decide(self, candidates: dict[str, Candidate], stakes: Stakes) -> Verdict:
+        if self.dwells:
+            return decide_within(candidates, None, stakes, self.budget, self.rules)
         return decide(candidates, self.budget, stakes)
 
     def frontiers(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
@@ -84,9 +98,10 @@ class BudgetGoal:
 
 @dataclass(frozen=True)
 class LimitGoal:
-    """Keep a limit on switching, always."""
+    """Keep a limit on switching, always, and rules of switching."""
 
     limit: Limit
+    rules: Switching | None = None
 
     def core_verdict(self, stakes: Stakes) -> Verdict | None:
         return None  # what the core did in some episodes does not bind it in others
@@ -97,19 +112,28 @@ class LimitGoal:
             yield "hysteresis", self.adjusted(core, "hysteresis", lab)
 
     def adjusted(self, policy: Policy, name: str, lab: Lab) -> Policy:
-        limited, plans = policy.within(self.limit), policy.largest_burst is not None
+        limited = ruled(policy, self.rules).within(self.limit)
+        plans = policy.largest_burst is not None
         if name == "filter" or plans:
             return limited
         return best_setting(lab.calibrated(limited, name))  # its threshold is best inside the limit
 
     def best(self, policies: Sequence[Policy], lab: Lab) -> int:
-        return lab.best_within(policies, self.limit)
+        return lab.best_within([ruled(p, self.rules) for p in policies], self.limit)
 
     def decide(self, candidates: dict[str, Candidate], stakes: Stakes) -> Verdict:
-        return decide_within(candidates, self.limit, stakes)
+        return decide_within(candidates, self.limit, stakes, rules=self.rules)
 
     def frontiers(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
         return {}  # the limit is kept at every setting
+
+
+def ruled(policy: Policy, rules: Switching | None) -> Policy:
+    """The policy with these rules; what was measured without them is left out."""
+    if rules is None:
+        return policy
+    changes = {"calibration": None} if rules.dwell > 1 else {}
+    return policy.replace(switching=rules, **changes)
 
 
 def has_scores(policy: Policy) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import policy_inertia.interop  # noqa: F401 - registers the loaders of `load_core`
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.actions.switching import Switching
 from policy_inertia.calibration.measurements import opened
 from policy_inertia.envs.making import EnvLike, copyable, name_of
 from policy_inertia.errors import InputError
@@ -30,6 +31,7 @@ from policy_inertia.policies.core_policy import core_policy
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import core_identity
+from policy_inertia.run_settings import RunConfig
 from policy_inertia.smoothing.action_rows import KINDS, Kind
 from policy_inertia.smoothing.controller import (
     Training,
@@ -53,6 +55,8 @@ def smooth(
     *,
     max_fluctuation: float | None = None,
     limit: Limit | MovementLimit | tuple[float, float] | None = None,
+    dwell: int = 1,
+    costs: Any = None,
     train: bool = False,
     hysteresis_only: bool = False,
     mu: bool = False,
@@ -80,11 +84,13 @@ def smooth(
         steps: Env steps of training.
         max_fluctuation: The budget of continuous actions by its own name.
         limit: A limit that is always kept: on switching, instead of a budget, or on movement.
+        dwell: Hold every action for at least so many steps; see `with_dwell`.
+        costs: What each switch costs: a table for `with_costs`, with which a controller learns too.
         train: Train a controller even if the core or a filter is good enough.
         hysteresis_only: Do not train; compare only the core with and without filters.
         mu: Train the paper's learned inertia instead of a dial.
         loss: Largest loss, by its 95% interval, as a share of the core's gain over random actions.
-        safe: Confidence with which a test must exclude a larger loss, such as 0.95; see `safety`.
+        safe: Confidence with which a test must exclude a larger loss; see `safety`.
         warmup: Share of the steps in which the controller only watches the core.
         episodes: Held-out episodes on which the policies are compared.
         seed: Seed of training and of all episodes.
@@ -106,21 +112,17 @@ def smooth(
     _check_arguments(env, loss, warmup, episodes, log, safe)
     options = {"env_kwargs": env_kwargs, "warn": warn, **(core_options or {})}
     core = _check_core(load_core(core, env, **options), env, env_kwargs, dimensions)
-    asked = _asked(core, budget, max_fluctuation, limit, loss, train)._replace(safe=safe)
+    asked = _asked(core, budget, max_fluctuation, limit, (costs, dwell), loss, train, safe)
     trains = _trains(asked, hysteresis_only, mu)
-    config = controller_settings(env, steps, mu, asked.learned, warmup, seed, changes)
-    bare = core_policy(core, config.env, config.test_kwargs)
-    if train:
-        refuse_large(bare.spaces.spec.obs_dim, config.buffer_size)
+    config = controller_settings(env, steps, mu, asked, warmup, seed, changes)
+    bare = _bare_policy(core, config, train)
     with contextlib.ExitStack() as stack:
-        folder, training = None, None
-        if out is not None or trains:
-            path = Path(out or folder_name(config.env, core.name, config.method, seed))
-            folder = SmoothFolder(path, core_identity(core), resume)
+        path = out or (folder_name(config.env, core.name, config.method, seed) if trains else None)
+        folder = None if path is None else SmoothFolder(Path(path), core_identity(core), resume)
+        if folder is not None:
             stack.callback(folder.close)
-            if trains:
-                about = (config, folder.controller, env, bare, resume, progress, warn, log)
-                training = Training(*about)
+        about = (env, bare, resume, progress, warn, log)
+        training = Training(config, folder.controller, *about) if folder and trains else None
         envs = stack.enter_context(opened(env, episodes, config.test_kwargs))
         result = _answer(Lab(envs, config, episodes, watch), bare, asked, training)
         return result if folder is None else folder.save(result)
@@ -135,6 +137,7 @@ class Asked(NamedTuple):
     loss: float
     train: bool
     safe: float | None = None
+    rules: Switching | None = None
 
     @property
     def learned(self) -> Limit | None:
@@ -158,7 +161,7 @@ def _answer(lab: Lab, bare: Any, asked: Asked, training: Training | None) -> Smo
     budget = asked.budget
     if budget is None and asked.limit is None:
         budget = stakes.amount(core) / 2
-    goal: Any = asked.kind.goal(budget, asked.limit)
+    goal: Any = asked.kind.goal(budget, asked.limit, asked.rules)
     controller = None if training is None else partial(_controller, goal, training, lab)
     candidates, verdict = _compare(goal, stakes, lab, controller, asked.train)
     return Smoothed(
@@ -173,6 +176,7 @@ def _answer(lab: Lab, bare: Any, asked: Asked, training: Training | None) -> Smo
         "controller" in candidates,
         time.perf_counter() - started,
         _peak_memory(),
+        asked.rules,
         goal.frontiers(candidates),
     )
 
@@ -216,6 +220,14 @@ def _compare(
     return candidates, goal.decide(candidates, stakes)
 
 
+def _bare_policy(core: Any, config: RunConfig, train: bool) -> Any:
+    """The core as a policy; raise if a replay buffer will be needed and is too large."""
+    bare = core_policy(core, config.env, config.test_kwargs)
+    if train:
+        refuse_large(bare.spaces.spec.obs_dim, config.buffer_size)
+    return bare
+
+
 def _check_arguments(
     env: Any,
     loss: float,
@@ -244,13 +256,16 @@ def _asked(
     budget: float | None,
     max_fluctuation: float | None,
     limit: Any,
+    rules: tuple[Any, int],
     loss: float,
     train: bool,
+    safe: float | None,
 ) -> Asked:
     """What is asked for, checked against the kind of the core's actions."""
     kind = KINDS[core.spaces.actions.kind]
     bound = kind.limit_of(limit)
-    return Asked(kind, _budget(kind, budget, max_fluctuation, bound), bound, loss, train)
+    budget = _budget(kind, budget, max_fluctuation, bound)
+    return Asked(kind, budget, bound, loss, train, safe, kind.rules_of(*rules))
 
 
 def _budget(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from policy_inertia.actions.switching import Switching
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.calibration_table import Calibration
 from policy_inertia.metrics.filter_curve import FilterCurve
@@ -42,6 +43,7 @@ class Smoothed:
         trained: Whether a controller was trained.
         seconds: Duration of everything.
         memory: Peak memory of the whole process, in MB.
+        rules: The rules of switching that every policy but the core keeps; None without any.
         frontiers: What filters and the controller do at every setting, on other episodes.
     """
 
@@ -56,6 +58,7 @@ class Smoothed:
     trained: bool
     seconds: float
     memory: float
+    rules: Switching | None = None
     frontiers: dict[str, Frontier] = field(default_factory=dict)
 
     @property
@@ -76,6 +79,7 @@ class Smoothed:
             "trained": self.trained,
             "budget": self.budget,
             "limit": None if self.limit is None else asdict(self.limit),
+            "switching": self.rules and self.rules.to_dict(),
             "loss": self.stakes.loss,
             "random_return": self.stakes.random_return,
             "task": self.task,

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from policy_inertia.actions.switching import Switching
 from policy_inertia.metrics.estimates import Interval, t_interval, upper_bound
 from policy_inertia.metrics.measures import (
     CRASHES,
@@ -262,18 +263,23 @@ def decide(candidates: dict[str, Candidate], budget: float, stakes: Stakes) -> V
 
 
 def decide_within(
-    candidates: dict[str, Candidate], limit: Any, stakes: Stakes, budget: float | None = None
+    candidates: dict[str, Candidate],
+    limit: Any,
+    stakes: Stakes,
+    budget: float | None = None,
+    rules: Switching | None = None,
 ) -> Verdict:
-    """Choose the best return among the candidates that keep a limit: all but the core.
+    """Choose the best return among the candidates that keep a limit or a dwell: all but the core.
 
     A candidate that is worse than the core, as `decide` defines it, is chosen only if all are. So
     is one beyond the budget, if there is a budget too.
 
     Args:
         candidates: By name; "core" must be one of them, beside others that keep the limit.
-        limit: The limit.
+        limit: The limit; None with a dwell alone.
         stakes: What a loss is measured against.
         budget: Largest amount of what is counted; None if only the limit matters.
+        rules: What switches cost, and how long actions are held; None without such rules.
     """
     limited = [c for c in candidates.values() if c is not stakes.core]
     faults = {c.name: stakes.fault(c) for c in limited}
@@ -281,16 +287,17 @@ def decide_within(
     within = [c for c in sound if budget is None or stakes.amount(c) <= budget]
     if not sound and any(c.safety is not None for c in limited):
         reasons = [f"{name} {fault}" for name, fault in faults.items()]
-        reasons.insert(0, "It does not keep the limit, and no policy that does is shown to be safe")
+        rule = "dwell" if limit is None else "limit"
+        reasons.insert(
+            0, f"It does not keep the {rule}, and no policy that does is shown to be safe"
+        )
         return Verdict(stakes.core.name, "; ".join(reasons) + ".", False)
     best = max(within or sound or limited, key=lambda c: c.return_)
     about_budget = ""
     if budget is not None:
         inside = "within" if stakes.amount(best) <= budget else "not within"
         about_budget = f" ({inside} the budget of {budget:.3g})"
-    keeps = stakes.wording.keeps.format(burst=limit.burst, rate=limit.rate)
-    if getattr(limit, "per_head", False):
-        keeps += ", in each head"
+    keeps = _kept(limit, rules or Switching(), stakes.wording)
     if FORCED.name in best.values:
         forced = FORCED.show(float(best.values[FORCED.name].mean()))
         keeps += f" (but for {forced} an episode that action masks forced)"
@@ -298,9 +305,26 @@ def decide_within(
         f"It {keeps}, {stakes.does(best)}{stakes.wording.per}{about_budget} and "
         f"{_cost(best, stakes)}"
     )
-    notes = [] if sound else ["no policy within the limit is as good as the core"]
+    within_it = "with this dwell" if limit is None else "within the limit"
+    notes = [] if sound else [f"no policy {within_it} is as good as the core"]
     notes += [f"{name} {fault}" for name, fault in faults.items() if fault and name != best.name]
     return Verdict(best.name, "; ".join([reason, *notes]) + ".", bool(within))
+
+
+def _kept(limit: Any, rules: Switching, wording: Wording) -> str:
+    """A limit and rules of switching in words, as what a policy does."""
+    texts = []
+    if limit is not None:
+        text = wording.keeps.format(burst=limit.burst, rate=limit.rate)
+        if rules.costs is not None:
+            text = (
+                f"spends at most {limit.burst:g} + {limit.rate:g} n tokens in n steps, always, of "
+                f"which a switch takes up to {max(map(max, rules.costs)):g}"
+            )
+        texts.append(text + (", in each head" if getattr(limit, "per_head", False) else ""))
+    if rules.dwell > 1:
+        texts.append(f"holds every action for at least {rules.dwell} steps")
+    return " and ".join(texts)
 
 
 def keep_core(stakes: Stakes, budget: float) -> Verdict:

@@ -26,12 +26,15 @@ FEATURES = 5 + len(WAITS)
 """How many numbers networks see of a limit and its tokens."""
 
 
-def draw_rate(u: Array, xp: Any = jnp) -> Array:
-    """Turn `u`, uniform in [0, 1), into a rate: none (1), 0, or uniform in its logarithm."""
+def draw_rate(u: Array, xp: Any = jnp, unit: int = TOKEN) -> Array:
+    """Turn `u`, uniform in [0, 1), into a rate: none (`unit`), 0, or uniform in its logarithm.
+
+    `unit` is what the dearest switch takes.
+    """
     share = 1 - FREE - COUNTED
     exponent = ((u - FREE - COUNTED) / share - 1) * DECADES
     rate = xp.where(u < FREE + COUNTED, 0.0, 10.0 ** xp.minimum(exponent, 0.0))
-    return xp.where(u < FREE, TOKEN, xp.floor(rate * TOKEN)).astype(np.int32)
+    return xp.where(u < FREE, unit, xp.floor(rate * unit)).astype(np.int32)
 
 
 def after_free(u: Array, free: int) -> Array:
@@ -39,10 +42,10 @@ def after_free(u: Array, free: int) -> Array:
     return jnp.where(jnp.arange(len(u)) < free, 0.0, FREE + (1 - FREE) * u)
 
 
-def draw_burst(u: Array, full: int, xp: Any = jnp) -> Array:
-    """Turn `u`, uniform in [0, 1), into a burst: a whole number of tokens, or `full`, the most."""
-    tokens = 1 + xp.floor(u * np.float32(-(-full // TOKEN)))
-    return xp.minimum(tokens.astype(np.int32) * TOKEN, full)
+def draw_burst(u: Array, full: int, xp: Any = jnp, unit: int = TOKEN) -> Array:
+    """Turn `u`, uniform in [0, 1), into a burst: a multiple of `unit`, or `full`, the most."""
+    tokens = 1 + xp.floor(u * np.float32(-(-full // unit)))
+    return xp.minimum(tokens.astype(np.int32) * unit, full)
 
 
 def draw_level(u: Array, cost: Array, burst: Array, xp: Any = jnp) -> Array:
@@ -57,22 +60,25 @@ def draw_level(u: Array, cost: Array, burst: Array, xp: Any = jnp) -> Array:
     return xp.minimum(cost + level.astype(np.int32), burst)
 
 
-def features(tokens: Array, rate: Number, burst: Number, full: int, xp: Any = jnp) -> Array:
+def features(
+    tokens: Array, rate: Number, burst: Number, full: int, xp: Any = jnp, unit: int = TOKEN
+) -> Array:
     """The inputs of a network for a limit and its tokens: (...) -> (..., FEATURES), from 0 to 1.
 
-    Without a limit (rate 1) neither tokens nor burst matter, so all such inputs are the same.
+    Without a limit (a rate of `unit`, which the dearest switch takes) neither tokens nor burst
+    matter, so all such inputs are the same.
     Nothing beyond the largest burst, `full`, was learned.
     """
-    free = rate >= np.int32(TOKEN)
+    free = rate >= np.int32(unit)
     tokens = xp.where(free, full, xp.minimum(tokens, full))
     burst = xp.where(free, full, xp.minimum(burst, full))
-    t, r, b = (xp.asarray(x * np.float32(1 / TOKEN), np.float32) for x in (tokens, rate, burst))
-    largest = np.float32(full / TOKEN)
+    t, r, b = (xp.asarray(x * np.float32(1 / unit), np.float32) for x in (tokens, rate, burst))
+    largest = np.float32(full / unit)
     columns = (
         xp.log1p(100.0 * r) * np.float32(1 / np.log(101.0)),
         free,
         t / largest,
-        tokens >= TOKEN,
+        tokens >= unit,
         b / largest,
     )
     missing = xp.maximum(_WAITS - t[..., None], 0.0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from jax import numpy as jnp
@@ -22,6 +22,14 @@ from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import limit_draws
 from policy_inertia.algorithms.controllers.dial import free_choice
 from policy_inertia.algorithms.controllers.gate import gate_choice
+from policy_inertia.algorithms.controllers.token_costs import TokenCosts
+from policy_inertia.algorithms.controllers.token_state import (
+    PlanningParams,
+    PlanningState,
+    Setting,
+    columns,
+    joined,
+)
 from policy_inertia.algorithms.controllers.valued import Choice, ValuedConfig, one_by_one
 from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp
 from policy_inertia.algorithms.interface import (
@@ -31,7 +39,7 @@ from policy_inertia.algorithms.interface import (
     Limited,
     Traits,
 )
-from policy_inertia.algorithms.learning import Critics, adam, init_critics
+from policy_inertia.algorithms.learning import adam, init_critics
 from policy_inertia.algorithms.nested import (
     Controller,
     ControllerParts,
@@ -45,7 +53,7 @@ from policy_inertia.algorithms.value_scale import (
     times,
 )
 from policy_inertia.envs.spec import Spec
-from policy_inertia.errors import refuse_outside
+from policy_inertia.errors import InputError, refuse_outside
 from policy_inertia.networks.perceptron import Network, one_hot
 from policy_inertia.types import Array, Number, Transition, Tree
 
@@ -62,6 +70,9 @@ class LimitConfig(ValuedConfig):
     rate: float | None = None
     """Learn for one limit alone: this rate, with the largest burst. None learns all rates from 0 to
     1 (no limit), and all bursts up to the largest, in one run."""
+    costs: tuple[float, ...] | None = None
+    """How many tokens a switch from action i to action j takes: a table, row by row, with zeros on
+    its diagonal. None: every switch takes 1."""
 
     rule: ClassVar[str] = "plan"
 
@@ -91,7 +102,7 @@ class LimitConfig(ValuedConfig):
 
     def parts(self, params: PlanningParams) -> ControllerParts:
         numbers = {"largest_burst": self.largest_burst}
-        return ControllerParts(self.rule, one_by_one(params.critics), numbers)
+        return ControllerParts(self.rule, one_by_one(params.critics), numbers, self.costs)
 
     def controller(self, spec: Spec) -> Controller:
         return TokenPlanner(self, spec)
@@ -106,7 +117,10 @@ class LimitConfig(ValuedConfig):
         parts = {field.name: getattr(algorithm, field.name) for field in fields(algorithm)}
         behaviour = replace(algorithm.behaviour, permit=controller.permit, track=controller.track)
         return Limited(
-            **(parts | {"behaviour": behaviour}), within=within, largest_burst=self.largest_burst
+            **(parts | {"behaviour": behaviour}),
+            within=within,
+            largest_burst=self.largest_burst,
+            costs=controller.costs and controller.costs.table,
         )
 
 
@@ -121,37 +135,6 @@ class LimitGateConfig(LimitConfig):
         return gate_choice
 
 
-class PlanningState(NamedTuple):
-    critics: Critics
-    size: Array  # the unit of the critics; see `value_scale`
-    updates: Array
-
-
-class Setting(NamedTuple):
-    """What a limit and its tokens mean at a step."""
-
-    inputs: Array
-    """What networks see: (2 B, FEATURES), first if the actions are repeated, then if they are
-    switched. Where there is no limit both are the same, so second rows may be left out, from the
-    first on. A single row is for all."""
-    can_switch: Array
-    """(B, 1) 1 where there is a token for a switch, else 0; or one row for all."""
-
-
-class PlanningParams(NamedTuple):
-    critics: Tree  # twins: the lower value counts, as in learning
-    setting: Setting
-
-
-class Drawn(NamedTuple):
-    """The numbers of training episodes; all but the first in millionths of a token."""
-
-    kind: np.ndarray  # WATCHED; else below `core_share` for the core, from there on the controller
-    rate: np.ndarray
-    burst: np.ndarray
-    tokens: np.ndarray
-
-
 class TokenPlanner:
     """Act by twin critics of the value with the tokens that are left; `config.choice` says how."""
 
@@ -159,7 +142,15 @@ class TokenPlanner:
         self.config, self.actions, self.n_actions = config, spec.actions, spec.actions.width
         self.choose, self.masked = config.choice, spec.masked
         self.interval, self.at_once = config.train_interval, config.at_once
-        self.full = units(config.largest_burst)
+        self.full: int = units(config.largest_burst)
+        self.costs = TokenCosts.of(config.costs, self.n_actions)
+        self.unit = TOKEN if self.costs is None else self.costs.unit
+        self.n_levels = 2 if self.costs is None else len(self.costs.levels)
+        if self.full < self.unit:
+            raise InputError(
+                f"a switch costs up to {self.unit / TOKEN:g} tokens and largest_burst is "
+                f"{config.largest_burst:g}: give a larger one, or it would never be possible"
+            )
         extra = self.n_actions + limit_draws.FEATURES
         self.value = Network(spec, config.hidden, self.n_actions, extra)
         self.optimiser = adam(config.learning_rate)
@@ -175,7 +166,8 @@ class TokenPlanner:
     def _limits(self, u_rate: Array, u_burst: Array, xp: Any = jnp) -> tuple[Array, Array]:
         """Rates and bursts to learn, from numbers that are uniform in [0, 1)."""
         if self.config.limit is None:
-            return limit_draws.draw_rate(u_rate, xp), limit_draws.draw_burst(u_burst, self.full, xp)
+            drawn = limit_draws.draw_rate(u_rate, xp, self.unit)
+            return drawn, limit_draws.draw_burst(u_burst, self.full, xp, self.unit)
         rate, burst = self.config.limit.rate_units, self.config.limit.burst_units
         return xp.full_like(u_rate, rate, np.int32), xp.full_like(u_burst, burst, np.int32)
 
@@ -191,12 +183,14 @@ class TokenPlanner:
             xp: The array module.
             free: How many of the first rows are known to have no limit.
         """
-        left = xp.stack(
-            [bucket.after(tokens, cost, rate, burst, xp.minimum) for cost in (0, TOKEN)]
-        )
+        levels = (0, TOKEN) if self.costs is None else self.costs.levels
+        left = xp.stack([bucket.after(tokens, cost, rate, burst, xp.minimum) for cost in levels])
         if self.masked:  # a forced switch takes what is left
             left = xp.maximum(left, 0)
-        seen = limit_draws.features(left, rate, burst, self.full, xp)
+        seen = limit_draws.features(left, rate, burst, self.full, xp, self.unit)
+        if self.costs is not None:
+            can_pay = (tokens[:, None] >= xp.asarray(levels)).astype(np.float32)
+            return Setting(seen.reshape(-1, limit_draws.FEATURES), can_pay)
         can_switch = (tokens >= TOKEN).astype(np.float32)[:, None]
         return Setting(xp.concatenate([seen[0], seen[1, free:]]), can_switch)
 
@@ -219,21 +213,50 @@ class TokenPlanner:
         inputs, can_switch = setting
         n = len(obs)
         last = one_hot(prev_action, self.n_actions, xp)
+        if self.costs is not None:
+            u = self._costly_values(critics, obs, last, inputs, xp)
+            q, possible = self.costs.chosen(u, can_switch, prev_action, xp)
+            return xp.where(
+                self._permitted(possible, prev_action, log_core, xp), q, losses.IMPOSSIBLE
+            )
         if len(inputs) == 1 < n:
             inputs = inputs + xp.zeros((n, 1), np.float32)
         u = self.value.once_or_twice(critics, obs, last, inputs, xp).min(0)
         if xp is np and n == 1 and not self.masked:  # saves microseconds
-            return _joined(u, int(prev_action[0]), bool(can_switch[0, 0]))
+            return joined(u, int(prev_action[0]), bool(can_switch[0, 0]))
         keep, switch = u[:n], u[n:]
         if len(switch) < n:
             switch = xp.concatenate([keep[: n - len(switch)], switch])
         # the first action of an episode costs nothing
         keeps = (last > 0) | (prev_action[:, None] < 0)
-        possible = keeps | (can_switch > 0)
-        if self.masked and log_core is not None:
-            forced = losses.allowed_previous(prev_action, log_core, xp) < 0
-            possible = (possible | forced[:, None]) & ~is_forbidden(log_core)
+        possible = self._permitted(keeps | (can_switch > 0), prev_action, log_core, xp)
         return xp.where(possible, xp.where(keeps, keep, switch), losses.IMPOSSIBLE)
+
+    def _costly_values(
+        self, critics: Tree, obs: Array, last: Array, inputs: Array, xp: Any
+    ) -> Array:
+        """(K, B, A) the lower value of the twins after each level of costs."""
+        n, features = len(obs), limit_draws.FEATURES
+        seen = inputs.reshape(-1, inputs.shape[0] // self.n_levels, features)
+        seen = xp.broadcast_to(seen, (self.n_levels, n, features)).reshape(-1, features)
+        obs, last = (xp.concatenate([x] * self.n_levels) for x in (obs, last))
+        u = self.value(critics, obs, (last, seen), xp).min(0)
+        return u.reshape(self.n_levels, n, -1)
+
+    def _permitted(
+        self, possible: Array, prev_action: Array, log_core: Array | None, xp: Any
+    ) -> Array:
+        """What there are tokens for, and what an action mask allows or forces."""
+        if not self.masked or log_core is None:
+            return possible
+        forced = losses.allowed_previous(prev_action, log_core, xp) < 0
+        return (possible | forced[:, None]) & ~is_forbidden(log_core)
+
+    def _cost(self, prev_action: Array, action: Array, xp: Any = np) -> Array:
+        """What moves take out of the bucket."""
+        if self.costs is None:
+            return self.actions.cost(prev_action, action)
+        return self.costs.cost(prev_action, action, xp)
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -246,7 +269,7 @@ class TokenPlanner:
         free = round(limit_draws.FREE * n) if config.limit is None else 0
         rate, burst = self._limits(limit_draws.after_free(u_rate, free), u_burst)
         # a stored switch is a transition for every level that can pay for it
-        cost = self.actions.cost(batch.prev_action, batch.action)
+        cost = self._cost(batch.prev_action, batch.action, jnp)
         tokens = limit_draws.draw_level(u_level, cost, burst)
         left = bucket.after(tokens, cost, rate, burst, jnp.minimum)
         setting = self._setting(left, rate, burst, free=free)
@@ -264,7 +287,7 @@ class TokenPlanner:
             possible = losses.chosen(q_next, core_next) > losses.IMPOSSIBLE
             core_next = jnp.where(possible, core_next, batch.action)
             action_next = jnp.where(watching, core_next, action_next)
-        seen = limit_draws.features(left, rate, burst, self.full)
+        seen = limit_draws.features(left, rate, burst, self.full, unit=self.unit)
         now = jnp.concatenate([one_hot(batch.prev_action, self.n_actions), seen], -1)
         size = known_size(state.size, batch.reward)
         critics, size, critic_loss = scaled_evaluation(
@@ -285,7 +308,7 @@ class TokenPlanner:
 
     def acting(self, state: PlanningState) -> PlanningParams:
         # the targets: averages over many updates, which jitter less
-        setting = self._setting(jnp.full(1, self.full), TOKEN, self.full, free=1)
+        setting = self._setting(jnp.full(1, self.full), self.unit, self.full, free=1)
         return PlanningParams(times(state.critics.target, divisor(state.size)), setting)
 
     def within(self, params: PlanningParams, limit: Limit, tokens: np.ndarray) -> PlanningParams:
@@ -336,14 +359,14 @@ class TokenPlanner:
 
     def permit(self, action: np.ndarray, prev_action: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """Repeat the last action where there is no token for another one."""
-        kind, _, _, tokens = _columns(drawn)
-        stuck = self._limited(kind) & (tokens < self.actions.cost(prev_action, action))
+        kind, _, _, tokens = columns(drawn)
+        stuck = self._limited(kind) & (tokens < self._cost(prev_action, action))
         return select(stuck, prev_action, action)
 
     def track(self, drawn: np.ndarray, prev_action: np.ndarray, action: np.ndarray) -> np.ndarray:
         """The tokens after a step; never below 0 in episodes of the core, which has no limit."""
-        kind, rate, burst, tokens = _columns(drawn)
-        cost = self.actions.cost(prev_action, action)
+        kind, rate, burst, tokens = columns(drawn)
+        cost = self._cost(prev_action, action)
         left = np.maximum(bucket.after(tokens, cost, rate, burst, np.minimum), 0)
         return np.stack([kind, rate, burst, left], 1)
 
@@ -356,23 +379,8 @@ class TokenPlanner:
         drawn: np.ndarray,
     ) -> Categorical:
         """In a share of the episodes the core alone, else the controller within a limit."""
-        kind, rate, burst, tokens = _columns(drawn)
+        kind, rate, burst, tokens = columns(drawn)
         params = params._replace(setting=self._setting(tokens, rate, burst, np))
         own = self.apply(params, obs, prev, core, np).policy
         policy = self.config.explored(own, core.policy, ~self._limited(kind))
         return self.warm_up.policy(policy, core.policy, prev, kind)
-
-
-def _joined(u: Any, prev: int, can_switch: bool) -> np.ndarray:
-    """Q of one row, from the values of repeating and, if they differ, of switching: (1 or 2, A)."""
-    if prev < 0 or (len(u) == 1 and can_switch):
-        return u[:1]
-    if not can_switch:
-        u[-1] = losses.IMPOSSIBLE
-    u[-1, prev] = u[0, prev]
-    return u[-1:]
-
-
-def _columns(drawn: np.ndarray) -> Drawn:
-    """The numbers of training episodes, (B, 4), by name."""
-    return Drawn(drawn[:, 0], *drawn[:, 1:].astype(np.int64).T)
