@@ -40,6 +40,8 @@ class Traits:
     """The limit on switching that it plans with can be set after training."""
     skips: bool = False
     """It learns from every part of a stretch over which an action was held."""
+    one_budget: bool = False
+    """A run is trained for one budget of oscillation, so several runs are one policy."""
     actions: Literal["discrete", "box"] = "discrete"
     """The kind of actions that it learns."""
 
