@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-continuous benchmark-atari clean docs docs-serve notebooks stranger
+.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-continuous benchmark-atari clean docs docs-serve notebooks stranger ship-policy
 
 demo: $(VENV)/.core  ## a policy that jitters and one that does not: tables, a picture, a film of both
 	$(BIN)/policy-inertia evaluate two-way-dqn --episodes 200
@@ -43,6 +43,9 @@ notebooks: $(VENV)/.test  ## run the notebooks and store their outputs
 
 stranger: $(VENV)/.test  ## build wheel and sdist, and follow the docs from an empty environment
 	$(BIN)/python .ci/stranger
+
+ship-policy: $(VENV)/.core  ## RUN=runs/x NAME=merge-nsac: add a trained policy to the package
+	$(BIN)/python .ci/ship-policy "$(RUN)" "$(NAME)"
 
 benchmark: $(VENV)/.core .venv-peers/.done  ## our learner beside other libraries
 	$(BIN)/python benchmarks/learner.py --peers .venv-peers/bin/python

@@ -2,8 +2,10 @@
 
 import pytest
 
+from policy_inertia.envs.highway.config import configuration
+from policy_inertia.envs.highway.tasks.two_way import TASK
 from policy_inertia.planner.edge_file import load_edge
-from policy_inertia.planner.known_edges import FOLDER, known_edge
+from policy_inertia.planner.known_edges import DEFAULTS, FOLDER, known_edge, named_edge
 
 KWARGS = {"config": {"scenario": "simple"}}
 
@@ -19,3 +21,19 @@ def test_a_task_has_its_own_figures_from_the_smoothest_on() -> None:
 def test_other_tasks_have_none() -> None:
     assert known_edge("CartPole-v1", {}) == []
     assert known_edge("policy_inertia/TwoWay-v0", {"config": {"vehicles_count": 3}}) == []
+
+
+def test_the_default_scenario_of_two_way_has_the_figures_of_that_scenario() -> None:
+    (scenario,) = (d["config"]["scenario"] for d in DEFAULTS.values())
+    assert configuration(TASK)["scenario"] == scenario
+    (env,) = DEFAULTS
+    rows = known_edge(env, {})
+    assert rows
+    assert rows == known_edge(env, {"config": {"scenario": scenario}})
+
+
+def test_pictures_name_it_as_an_estimate_from_below() -> None:
+    assert list(named_edge("policy_inertia/TwoWay-v0", KWARGS)) == [
+        "planner that knows the future (an estimate from below)"
+    ]
+    assert named_edge("CartPole-v1", {}) == {}

@@ -90,10 +90,11 @@ def test_a_number_of_seeds_means_the_first_of_the_study_and_then_new_ones() -> N
         plan.with_seeds(0)
 
 
-def test_a_method_that_holds_its_actions_gets_no_filter() -> None:
+def test_a_method_that_holds_its_actions_gets_no_filter_and_keeps_budgets_as_it_is() -> None:
     line = Line("a", "dqn-repeat", TWO_WAY)
-    (run,) = Study("s", "S", (Experiment("e", "E", (line,), hysteresis=(1.0,)),), (0,)).runs(Path())
-    assert run.hysteresis == ()
+    experiment = Experiment("e", "E", (line,), hysteresis=(1.0,), budgets=(0.1,), limits=(0.1,))
+    (run,) = Study("s", "S", (experiment,), (0,)).runs(Path())
+    assert (run.hysteresis, run.budgets, run.limits) == ((), (0.1,), ())
 
 
 def test_scale_shortens_the_whole_schedule_by_one_factor() -> None:

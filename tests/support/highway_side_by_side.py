@@ -252,6 +252,22 @@ def policies(run_folder: str) -> dict[str, Any]:
     }
 
 
+def shipped(*names: str) -> dict[str, Any]:
+    """Evaluate policies of the package in both simulators: two greedy episodes each."""
+    import policy_inertia as pi
+
+    figures = {}
+    for name in names:
+        policy = pi.Policy.load(name)
+        if policy.traits.dial:
+            policy = policy.with_budget(0.2)
+        figures[name] = [
+            pi.evaluate(policy, env, 2, 0, True, policy.env_kwargs).summary()
+            for env in (policy.task, highway.on_original(policy.task))
+        ]
+    return figures
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:]), default=str))

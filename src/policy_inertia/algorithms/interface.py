@@ -42,6 +42,8 @@ class Traits:
     """It learns from every part of a stretch over which an action was held."""
     preceded: bool = False
     """It learns from three observations in a row, so the replay buffer stores the first one too."""
+    one_budget: bool = False
+    """A run is trained for one budget of oscillation, so several runs are one policy."""
     actions: Literal["discrete", "box"] = "discrete"
     """The kind of actions that it learns."""
 

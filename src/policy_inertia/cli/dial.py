@@ -40,7 +40,7 @@ class Dial(Command):
         from policy_inertia.calibration.curves import curves, dial_kind
         from policy_inertia.drawing.calibration_plot import draw_calibrations
         from policy_inertia.drawing.plots import picture_kind
-        from policy_inertia.planner.known_edges import LABEL, known_edge
+        from policy_inertia.planner.known_edges import named_edge
         from policy_inertia.policies.core_policy import label_of
 
         picture = self.out or self.source.beside("dial.png")
@@ -64,7 +64,6 @@ class Dial(Command):
                 curve.table,
             )
         tables = {curve.label: curve.table for curve in measured}
-        edge = known_edge(env, kwargs)
-        title, edges = f"{label_of(policy)} on {env}", {LABEL: edge} if edge else None
+        title, edges = f"{label_of(policy)} on {env}", named_edge(env, kwargs)
         draw_calibrations(tables, title, picture, edges, dial_kind(policy).against)
         say(f"Picture: {picture}")

@@ -104,6 +104,7 @@ class Smooth(Command):
     def run(self) -> None:
         from policy_inertia.actions.cost_file import read_costs
         from policy_inertia.drawing.calibration_plot import draw_calibrations
+        from policy_inertia.planner.known_edges import named_edge
         from policy_inertia.smoothing.controller import method_name
         from policy_inertia.smoothing.smooth import smooth
         from policy_inertia.smoothing.smooth_folder import folder_name
@@ -153,6 +154,7 @@ class Smooth(Command):
             picture = folder / "frontiers.png"
             measure = result.stakes.wording.measure
             title = f"{self.core.name} on {self.env}"
-            draw_calibrations(result.frontiers, title, picture, against=measure)
+            edges = named_edge(self.env, changes["env_kwargs"])
+            draw_calibrations(result.frontiers, title, picture, edges, measure)
             say(f"Picture: {picture}")
         say(f"The recommended policy is in {folder}; evaluate, record, export and dial take it")

@@ -31,7 +31,8 @@ class Extra:
 
     A level is a threshold of the hysteresis filter, or a budget: an oscillation ratio that the
     policy keeps by its price (a dial), by its rate (a method that plans with limits), by the filter
-    (every other policy), or by the limit with the best return.
+    (every other policy), or by the limit with the best return. A policy that holds its actions by
+    itself keeps a budget as it is, or not at all.
     """
 
     budget: bool
@@ -216,8 +217,9 @@ class Study:
         path = folder / "runs" / task / variant / f"seed-{seed}"
         label = f"{line.task.name}, {line.label}, seed {seed}"
         if config.repeats != (1,):  # the policy chooses how long it holds: nothing to filter
-            return Run(label, config, path)
+            return Run(label, config, path, budgets=experiment.budgets)
         traits = config.config.traits
+        limits = () if traits.one_budget else experiment.limits  # it was trained for one already
         return Run(
             label,
             config,
@@ -225,8 +227,8 @@ class Study:
             experiment.hysteresis,
             experiment.budgets,
             core_budgets=experiment.budgets if traits.adjustable else (),
-            limits=experiment.limits,
-            tuned_limits=experiment.limits,
+            limits=limits,
+            tuned_limits=limits,
         )
 
     def runs(self, folder: Path) -> list[Run]:

@@ -7,8 +7,9 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from policy_inertia import InputError
+from policy_inertia import InputError, Policy
 from policy_inertia.envs import highway
+from policy_inertia.policies.trained import trained_policies
 from tests.support.highway_side_by_side import run
 
 
@@ -35,6 +36,15 @@ def test_a_trained_policy_has_the_same_returns_in_both_simulators(trained: Path)
     assert report["returns"][0] == report["returns"][1]
     assert report["actions"][0] == report["actions"][1]
     assert len(set(report["returns"][0])) > 1  # equal episodes would prove little
+
+
+def test_shipped_policies_of_each_method_have_the_same_figures_in_highway_env() -> None:
+    """DQN, NSAC and the dial; Lane Change is left out: highway-env needs minutes for it."""
+    names = [name for name in trained_policies() if not name.startswith("lane-change")]
+    assert {Policy.load(name).method for name in names} == {"dqn", "nsac", "dial-dqn"}
+    for name, (ours, original) in run("shipped", *names).items():
+        assert ours == original, name
+        assert ours["length"] > 1
 
 
 def test_only_highway_tasks_run_in_highway_env() -> None:

@@ -92,6 +92,14 @@ def test_calibration_chooses_the_size_of_a_penalty_not_the_reported_return() -> 
     assert value(row, "return") == (4.0 + 1.0) / 2
 
 
+def test_runs_that_are_trained_for_one_budget_each_are_one_policy() -> None:
+    tight = line("Lagrangian DQN 0.05", "lagrangian-dqn", [held(3.0, 3.0), held(1.0, 1.0)])
+    loose = line("Lagrangian DQN 0.1", "lagrangian-dqn", [held(4.0, 2.0), held(2.0, 2.0)])
+    (row,) = rows(tight, loose)
+    assert (row.name, row.seeds) == ("lagrangian-dqn", 2)
+    assert value(row, "return") == (3.0 + 2.0) / 2
+
+
 def test_a_difference_is_paired_by_seed_with_students_interval() -> None:
     ours = line("dial-dqn, gate", "dial-dqn", [held(5.0, 0), held(9.0, 0), held(1.0, 0)])
     theirs = line("dqn", "dqn", [held(4.0, 0), held(6.0, 0), UNREACHABLE])

@@ -9,36 +9,66 @@ from policy_inertia.study.analysis.at_budget import (
     rival_comparisons,
 )
 from policy_inertia.study.analysis.constant_action import LABEL
-from policy_inertia.study.declared.frontier import BUDGETS, STUDY
+from policy_inertia.study.declared.frontier import LAGRANGIAN, STUDY
+from policy_inertia.study.declared.limit import BUDGETS
+from policy_inertia.study.declared.limit import STUDY as LIMIT
 from policy_inertia.study.report.markdown import (
     DISCOUNTED,
     budget_tables,
     core_table,
     rival_table,
 )
+from policy_inertia.study.run_records import Records
 
 ROOT = Path(__file__).parents[3]
+RIVALS = {"SAC", "NSAC", "NSAC, closed form", "TempoRL"}
 
 
-def test_all_methods_are_held_to_the_same_budgets() -> None:
+def test_the_lines_of_the_study_of_limits_and_all_rivals_are_there() -> None:
     assert len(STUDY.experiments) == 4
     for experiment in STUDY.experiments:
-        assert experiment.budgets == BUDGETS
-        methods = {x.method for x in experiment.lines}
-        dials = {"dial-dqn", "dial-sac", "gate-dqn", "gate-sac"}
-        assert methods == {"dqn", "sac", "nsac", "dqn-ip", "sac-ip"} | dials
-    configs: list[Any] = [
-        x.config(STUDY.settings, 0).config
-        for x in STUDY.experiments[0].lines
-        if x.method in ("dial-dqn", "gate-dqn")
-    ]
-    assert [c.core.target_period for c in configs] == [500, 500]
+        assert experiment.budgets == experiment.limits == BUDGETS
+        (limit,) = [e for e in LIMIT.experiments if e.name == experiment.name]
+        own = experiment.lines[len(limit.lines) :]
+        assert experiment.lines[: len(limit.lines)] == limit.lines
+        labels = {line.label for line in own if line.method != "lagrangian-dqn"}
+        assert labels == RIVALS
+        task = experiment.lines[0].task
+        budgets = [line.settings["budget"] for line in own if line.method == "lagrangian-dqn"]
+        assert budgets == (list(BUDGETS) if task in LAGRANGIAN else [])
 
 
-def test_the_tables_in_the_docs_are_made_from_the_records_of_this_study() -> None:
-    records = read_records(ROOT / "results" / "frontier" / "records.csv")
-    assert {r.seed for r in records} == set(STUDY.seeds)
-    assert {r.label for r in records} >= {x.label for _, x in STUDY.lines()} | {LABEL}
+def test_all_lines_have_the_same_steps_updates_network_and_learning_rate() -> None:
+    for experiment in STUDY.experiments:
+        configs = [line.config(STUDY.settings, 105) for line in experiment.lines]
+        same = {(c.steps, c.batch_size, c.gamma, c.envs, c.buffer_size) for c in configs}
+        assert len(same) == 1
+        assert {c.steps for c in configs} == {400_000}
+        learners: list[Any] = [c.config for c in configs]
+        learners += [c.core for c in learners if hasattr(c, "core")]
+        for setting in ("learning_rate", "hidden", "train_interval", "huber"):
+            assert len({getattr(c, setting) for c in learners}) == 1, setting
+        rates = {c.target_rate for c in learners if hasattr(c, "target_rate")}
+        assert len(rates) == 1
+
+
+def test_runs_of_the_study_of_limits_are_not_trained_again() -> None:
+    records = Records(ROOT / "results" / "frontier", further=(ROOT / "results" / "limit",))
+    assert STUDY.shared == ("limit",)
+    assert STUDY.seeds == LIMIT.seeds
+    shared = [r for r in STUDY.runs(Path("runs/frontier")) if _is_shared(r.label)]
+    assert len(shared) == 85
+    assert [r.label for r in shared if not records.has(r)] == []
+
+
+def _is_shared(label: str) -> bool:
+    return not any(f", {rival}, seed" in label for rival in RIVALS) and "Lagrangian" not in label
+
+
+def test_the_tables_of_round_three_are_made_from_its_records() -> None:
+    records = read_records(ROOT / "results" / "frontier-third" / "records.csv")
+    assert {r.seed for r in records} == set(range(20, 25))
+    assert {r.label for r in records} >= {"dqn", "nsac", "dial-dqn, full", LABEL}
     assert {r.budget for r in records} == set(BUDGETS)
     rows, docs = at_budgets(records), (ROOT / "docs" / "frontier.md").read_text()
     for actions in ACTIONS:

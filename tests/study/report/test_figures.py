@@ -1,8 +1,10 @@
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from policy_inertia.planner.known_edges import LABEL, known_edge
 from policy_inertia.study.analysis import summary
 from policy_inertia.study.report import figures
 from policy_inertia.study.results import ExperimentResults, Results
@@ -52,12 +54,25 @@ def test_the_pareto_figure_has_each_filters_whole_curve_and_the_crashes(study: R
     assert [(p.label, p.hollow) for p in marked] == [
         ("DQN", False), ("", True), ("SAC", False), ("", True), ("NSAC", False), ("", True),
     ]  # fmt: skip
-    curves = figure.panels[0].lines
+    curves = [c for c in figure.panels[0].lines if c.dots]
     assert [len(c.x) for c in curves] == [4, 4, 5, 5]  # unfiltered, then each threshold
     assert curves[2].x[0] == marked[2].x
     assert marked[2].x_interval is not None
     assert marked[2].x_interval[0] < marked[2].x < marked[2].x_interval[1]
     assert "SAC, filter 2" in [p.label for p in figure.panels[0].points]
+
+
+def test_the_pareto_figure_has_the_planners_edge_of_a_task_that_it_knows(study: Results) -> None:
+    e = study.experiments[0]
+    figure = figures.pareto(e, "Two-Way", summary.rows(e))
+    edges = [line for panel in figure.panels for line in panel.lines if line.label == LABEL]
+    assert len(edges) == 2
+    rows = known_edge("policy_inertia/TwoWay-v0", {})
+    assert list(edges[0].y) == [row["return"] for row in rows]
+    assert figure.caption.count(LABEL) == 1
+    other = dataclasses.replace(line("SAC"), env="CartPole-v1")
+    alone = figures.pareto(experiment(other), "Two-Way", summary.rows(experiment(other)))
+    assert LABEL not in alone.caption
 
 
 def test_an_env_that_reports_no_crashes_has_one_panel() -> None:

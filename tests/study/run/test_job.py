@@ -49,3 +49,17 @@ def test_budget_is_reached_by_a_limit_that_the_final_episodes_keep(
     assert chosen["greedy"] == final.summary()
     episodes = [e.actions.tolist() for e in final.episodes]
     assert violations_of_episodes(episodes, limit.rate, limit.burst) == []
+
+
+def test_a_policy_that_holds_its_actions_keeps_a_budget_as_it_is_or_not_at_all(
+    tmp_path: Path,
+) -> None:
+    config = settings("dqn-repeat", "CartPole-v1", calibration_episodes=4, **SHORT)
+    run(config, tmp_path / "run")
+    job.evaluate_extra(tmp_path / "run", config, "budgets", [1.0, 0.0])
+    levels = read_extra(tmp_path / "run", config.steps, "budgets")
+    policy = Policy.load(tmp_path / "run")
+    seed = stream_seed(config.seed, Stream.FINAL)
+    final = evaluate(policy, "CartPole-v1", config.final_episodes, seed, True)
+    assert levels["1.0"]["greedy"] == final.summary()
+    assert "holds its actions by itself" in str(levels["0.0"]["unreachable"])

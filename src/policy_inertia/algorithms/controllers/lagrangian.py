@@ -69,7 +69,9 @@ class LagrangianConfig(ValuedConfig):
     @property
     def traits(self) -> Traits:
         frozen = self.core.traits.frozen
-        return Traits(scores="values", deterministic=True, nested=True, frozen=frozen)
+        return Traits(
+            scores="values", deterministic=True, nested=True, frozen=frozen, one_budget=True
+        )
 
     @property
     def choice(self) -> Choice:

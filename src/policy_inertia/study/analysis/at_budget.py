@@ -185,12 +185,14 @@ def at_budgets(records: Sequence[Record]) -> list[AtBudget]:
     """Group records by policy, budget and actions.
 
     The sizes of a penalty count as one policy: for each seed, the size with the best return in
-    calibration. The reported episodes have no part in that choice.
+    calibration. So do the runs of a method that is trained for one budget each. The reported
+    episodes have no part in that choice.
     """
     groups: dict[tuple[str, str, float, Actions], list[Record]] = {}
     for r in records:
         method = METHODS.get(r.method)
-        name = r.method if method is not None and method.penalty else r.label
+        sized = method is not None and (method.penalty or method.config.traits.one_budget)
+        name = r.method if sized else r.label
         groups.setdefault((r.task, name, r.budget, r.actions), []).append(r)
     return [_group(key, group) for key, group in groups.items()]
 

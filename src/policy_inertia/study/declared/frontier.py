@@ -1,44 +1,55 @@
 """The cost of smoothness: return and crash rate of every method at the same oscillation.
 
-Every policy that decides at each step is held to the same budgets: a dial by its price, every other
-policy by hysteresis. Both are calibrated on separate episodes. A penalty has several sizes.
-`analysis.at_budget` compares the results.
+The lines of `study limit` are rows here too, and their runs are read from its records. The rivals
+beside them have the same steps, updates, network and learning rate: SAC, NSAC in both ways,
+TempoRL, and a Lagrangian DQN with one run for each budget. A dial keeps a budget by its price,
+every other policy by hysteresis; TempoRL, which holds its actions by itself, has no setting and is
+taken as it is. Settings are chosen on separate episodes. `analysis.at_budget` compares the results.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
-from policy_inertia.study.declared.paper import HIGHWAY, SIMPLE
+from policy_inertia.study.declared.limit import (
+    BUDGETS,
+    INTERSECTION,
+    LANE_CHANGE,
+    core_of,
+    learner_of,
+    lines_of,
+)
+from policy_inertia.study.declared.limit import STUDY as LIMIT
+from policy_inertia.study.declared.paper import CLOSED_FORM, HIGHWAY, SIMPLE
 from policy_inertia.study.plan import Experiment, Line, Study, Task
 
-BUDGETS = (0.05, 0.1, 0.15, 0.2)
-PENALTIES = (0.05, 0.2)  # the paper's, and a larger one that changes the policies
-# The paper's exploration and target updates of DQN are too slow for 60,000 steps. A Huber loss that
-# is linear from 1 on gives rare crashes too little weight on Lane Change.
-FASTER = {"epsilon_decay": 1e-4, "epsilon_final": 0.05, "target_period": 500, "huber": 5.0}
-# Episodes last 12 to 50 steps, and their return is reported. The paper's 0.99 plans for about 100.
-HORIZON = 0.95
-# An episode with 45 vehicles takes as long as several episodes of the other tasks.
-LANE_CHANGE = replace(
-    HIGHWAY["Lane Change"],
-    settings=HIGHWAY["Lane Change"].settings | {"final_episodes": 50, "calibration_episodes": 25},
-)
+MERGE = HIGHWAY["Merge"]
+LAGRANGIAN = (MERGE, SIMPLE)  # one run a budget costs four runs a seed, so on two tasks only
 
 
-def _lines(task: Task) -> list[Line]:
-    dials = [
-        Line(f"dial-{core}, {label}", f"{method}-{core}", task, own)
-        for core, own in (("dqn", {"core": FASTER}), ("sac", {}))
-        for method, label in (("gate", "gate"), ("dial", "full"))  # the labels of the records
-    ]
-    penalised = [
-        Line(f"{core}-ip {size:g}", f"{core}-ip", task, {"penalty": size, **own})
-        for core, own in (("dqn", FASTER), ("sac", {}))
-        for size in PENALTIES
-    ]
-    plain = [Line("dqn", "dqn", task, FASTER), Line("sac", "sac", task), Line("nsac", "nsac", task)]
-    return [*plain, *dials, *penalised]
+def _rivals(task: Task) -> tuple[Line, ...]:
+    """Return the lines that only this study has; their learner is that of `study limit`."""
+    learner, core = learner_of(task), core_of(task)
+    nested: dict[str, Any] = {
+        **learner,
+        "pic_learning_rate": learner["learning_rate"],
+        "core": learner,
+    }
+    return (
+        Line("SAC", "sac", task, learner),
+        Line("NSAC", "nsac", task, nested),
+        Line("NSAC, closed form", "nsac", task, {**nested, **CLOSED_FORM}),
+        Line("TempoRL", "temporl", task, core),
+    )
+
+
+def _lagrangians(task: Task) -> tuple[Line, ...]:
+    """Return a run for each budget; calibration chooses among them, as among sizes of a penalty."""
+    nested = {**learner_of(task), "core": core_of(task)}
+    return tuple(
+        Line(f"Lagrangian DQN {b:g}", "lagrangian-dqn", task, {**nested, "budget": b})
+        for b in BUDGETS
+    )
 
 
 STUDY = Study(
@@ -48,19 +59,18 @@ STUDY = Study(
         Experiment(
             task.name.lower().replace(" ", "-").replace(",", ""),
             task.name,
-            tuple(_lines(task)),
+            (
+                *lines_of(task),
+                *_rivals(task),
+                *(_lagrangians(task) if task in LAGRANGIAN else ()),
+            ),
             budgets=BUDGETS,
+            limits=BUDGETS,
         )
-        for task in (LANE_CHANGE, HIGHWAY["Merge"], HIGHWAY["Intersection"], SIMPLE)
+        for task in (LANE_CHANGE, MERGE, INTERSECTION, SIMPLE)
     ),
-    seeds=(20, 21, 22, 23, 24),  # the dial was designed with runs of seeds below 20
-    settings={
-        "preset": "paper",
-        "steps": 60_000,
-        "envs": 16,
-        "gamma": HORIZON,
-        "eval_every": 20_000,
-        "final_episodes": 100,
-    },
-    about="Greedy actions. Two-Way is the simple one: the complex one is hardly ever survived.",
+    seeds=LIMIT.seeds,
+    settings=LIMIT.settings,
+    about="Greedy actions. Two-Way is the simple one.",
+    shared=(LIMIT.name,),
 )

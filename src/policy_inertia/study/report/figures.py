@@ -11,6 +11,8 @@ from policy_inertia.drawing.plots import Line, Panel, Point, render, save
 from policy_inertia.files import make_folder
 from policy_inertia.metrics.estimates import LEVEL
 from policy_inertia.metrics.measures import CRASHES, MU, OSCILLATION, RETURN, Measure
+from policy_inertia.planner.known_edges import LABEL, named_edge
+from policy_inertia.run_settings import merge
 from policy_inertia.study.analysis.learning_curves import learning_curves
 from policy_inertia.study.analysis.statistics import CurveStatistic, Estimate, Statistic
 from policy_inertia.study.analysis.summary import Row
@@ -19,6 +21,8 @@ from policy_inertia.study.results import ExperimentResults, LineResults, Results
 
 INLINE_WIDTH = 4.0
 """Inches of a panel in the page: on a phone its text is as large as small print."""
+INK_LINE = COLOURS[6]
+"""Black, for what is no method: the planner."""
 SIGNS, LINE = "●■◆▲▼✚✖★", "━"
 """How the page writes the markers of points, in the order of `MARKERS`, and a line."""
 
@@ -102,7 +106,8 @@ def pareto(experiment: ExperimentResults, task: str, table: list[Row]) -> Figure
         Panel(
             OSCILLATION.label,
             measure.label,
-            [curve for i, x in enumerate(lines) for curve in _filter_lines(rows, x, i, measure)],
+            [curve for i, x in enumerate(lines) for curve in _filter_lines(rows, x, i, measure)]
+            + _edge_lines(lines[0], measure),
             [p for i, x in enumerate(lines) for p in _points(rows, x, i, measure)]
             + [p for i, x in enumerate(lines) for p in _filter_names(rows, x, i, measure)],
             label_ends=False,
@@ -111,9 +116,11 @@ def pareto(experiment: ExperimentResults, task: str, table: list[Row]) -> Figure
     ]
     filters = (
         "; lines: with a hysteresis filter, the threshold rising along the line (dashed: greedy)"
-        if any(p.lines for p in panels)
+        if any(line.dots for p in panels for line in p.lines)
         else ""
     )
+    if any(line.colour == INK_LINE and line.label for p in panels for line in p.lines):
+        filters += f"; dashed black: {LABEL}"
     names = " and ".join(m.label for m in measures)
     return Figure(
         "pareto",
@@ -223,6 +230,21 @@ def _filter_lines(rows: list[Row], line: LineResults, i: int, measure: Measure) 
             x, y = ([r.estimates[m.name].value for r in filtered] for m in (OSCILLATION, measure))
             lines.append(Line("", colour(i), x, y, dashed=actions == "greedy", dots=True))
     return lines
+
+
+def _edge_lines(line: LineResults, measure: Measure) -> list[Line]:
+    """Return the upper edge of the line's task as far as the planner knows it."""
+    kwargs = merge(line.config.get("env_kwargs", {}), line.config.get("eval_env_kwargs", {}))
+    return [
+        Line(
+            label,
+            INK_LINE,
+            [row[OSCILLATION.name] for row in rows],
+            [row[measure.name] for row in rows],
+            dashed=True,
+        )
+        for label, rows in named_edge(line.env, kwargs).items()
+    ]
 
 
 def _filter_names(rows: list[Row], line: LineResults, i: int, measure: Measure) -> list[Point]:

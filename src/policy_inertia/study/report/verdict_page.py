@@ -143,7 +143,8 @@ TIES = (
     "all actions are equally good (0) and the core spreads its probability evenly (p = 0.2), the "
     "best μ is 0, because the entropy of the mixed policy is part of its objective: repeating "
     "pays only if it is better by something like α. Right: the paper's gradient goes through "
-    "μ (1 − μ). A μ that was driven to 0 while the critics were still wrong hardly comes back."
+    "μ (1 − μ). A μ that was driven to 0 while the critics were still wrong comes back late or "
+    "never."
 )
 MU_TEXT = "Each line is one seed: the mean μ over the steps of each evaluation."
 CURVES = (

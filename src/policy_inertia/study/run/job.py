@@ -17,12 +17,14 @@ from typing import Any
 
 import jax
 
+from policy_inertia.calibration.measurements import Episodes, opened
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.calibration.within_limits import LIMITS, best_within, within_limits
 from policy_inertia.errors import InputError, Stopped
 from policy_inertia.evaluation.evaluate import sampled_and_greedy
 from policy_inertia.machine import use_one_thread
-from policy_inertia.metrics.measures import RETURN
+from policy_inertia.metrics.estimates import upper_bound
+from policy_inertia.metrics.measures import OSCILLATION, RETURN
 from policy_inertia.origin import file_texts, from_file
 from policy_inertia.policies.policy import Policy
 from policy_inertia.run_settings import RunConfig
@@ -152,6 +154,8 @@ def _choices(extra: Extra, policy: Policy, config: RunConfig) -> Choose:
             }
 
         return best
+    if policy.repeats != (1,):
+        return _as_it_is(policy, config)
     if extra.core:
         policy = policy.core()
     if policy.calibration is None:
@@ -164,6 +168,27 @@ def _choices(extra: Extra, policy: Policy, config: RunConfig) -> Choose:
         return calibrated.at_row(row), {"calibrated_return": row.figures[RETURN.name]}
 
     return within
+
+
+def _as_it_is(policy: Policy, config: RunConfig) -> Choose:
+    """Return the choice of a policy without a setting: it keeps a budget, or it does not."""
+    episodes = config.calibration_episodes
+    with opened(config.env, episodes, config.test_kwargs) as envs:
+        evaluation = Episodes(envs, episodes, config.seed).run(policy)
+    ratios = OSCILLATION.values(evaluation)
+    assert ratios is not None, "every episode has an oscillation ratio"
+    bound = upper_bound(ratios)
+    about = {"calibrated_return": evaluation.summary()[RETURN.name]}
+
+    def choose(budget: float) -> tuple[Policy, dict[str, Any]]:
+        if bound > budget:
+            raise InputError(
+                f"{policy.method} holds its actions by itself, and its oscillation ratio is up to "
+                f"{bound:.3g}: the budget {budget:g} is below that"
+            )
+        return policy, about
+
+    return choose
 
 
 def _evaluate_at(level: float, choose: Choose, config: RunConfig) -> dict[str, Any]:

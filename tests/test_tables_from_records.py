@@ -1,0 +1,75 @@
+"""Every table of the docs that has intervals is made again from committed records."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from policy_inertia.study.analysis.at_budget import ACTIONS, at_budgets, read_records
+from policy_inertia.study.core_records import CoreRecords
+from policy_inertia.study.declared.continuous_filters import STUDY as FILTERS
+from policy_inertia.study.declared.paper_claims import paper_page
+from policy_inertia.study.report.core_page import core_page
+from policy_inertia.study.report.markdown import MEASURED, budget_page, budget_tables, paired_page
+
+ROOT = Path(__file__).parents[1]
+DOCS, RESULTS = ROOT / "docs", ROOT / "results"
+INTERVAL = re.compile(r"\d ± \d|\[[-+]\d[\d.]*%?, [-+]\d[\d.]*%?\]")
+
+
+def filters() -> str:
+    records, runs = CoreRecords(RESULTS / "filters"), FILTERS.runs(Path("runs/filters"))
+    return core_page(FILTERS, records.by_cell(runs))
+
+
+def limits() -> str:
+    records = read_records(RESULTS / "limit" / "records.csv")
+    rows = at_budgets(records)
+    return "\n".join(
+        [
+            budget_tables(rows, "greedy"),
+            budget_tables(rows, "greedy", MEASURED),
+            paired_page(records, "limit, tuned in a bucket"),
+        ]
+    )
+
+
+def frontier() -> str:
+    """The rounds that have records; the tables of today's study join when it is run."""
+    files = (RESULTS / name / "records.csv" for name in ("frontier-third", "frontier"))
+    return "\n".join(budget_page(read_records(file)) for file in files if file.exists())
+
+
+def paper() -> str:
+    return paper_page(RESULTS / "paper").text
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "filters.md": filters,
+    "limits.md": limits,
+    "frontier.md": frontier,
+    "paper.md": paper,
+    "results.md": paper,
+}
+
+
+def measured_rows(page: Path) -> list[str]:
+    """The rows of a page's tables that have an interval."""
+    return [x for x in page.read_text().splitlines() if x.startswith("|") and INTERVAL.search(x)]
+
+
+def test_no_other_page_has_a_table_with_intervals() -> None:
+    pages = {str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md") if measured_rows(p)}
+    assert pages <= PAGES.keys()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_row_with_an_interval_is_made_from_records(page: str) -> None:
+    made_again = set(PAGES[page]().splitlines())
+    assert [row for row in measured_rows(DOCS / page) if row not in made_again] == []
+
+
+def test_both_kinds_of_actions_are_shown_where_they_were_measured() -> None:
+    text = (DOCS / "frontier.md").read_text()
+    assert all(f", {actions} actions" in text for actions in ACTIONS)
