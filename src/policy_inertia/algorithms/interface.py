@@ -40,7 +40,7 @@ class Traits:
     """The limit on switching that it plans with can be set after training."""
     skips: bool = False
     """It learns from every part of a stretch over which an action was held."""
-    actions: Literal["discrete", "box"] = "discrete"
+    actions: Literal["discrete", "box", "multi_discrete"] = "discrete"
     """The kind of actions that it learns."""
 
     @property
