@@ -5,20 +5,19 @@ from typing import Any
 
 import jax
 import numpy as np
-import onnxruntime
 import pytest
 
-from policy_inertia import InputError, Policy, evaluate, export, export_numpy, train
+from policy_inertia import InputError, Policy, evaluate, train
 from policy_inertia.actions.multi_discrete import MultiDiscrete
 from policy_inertia.algorithms import branching_losses
 from policy_inertia.algorithms.branching_dqn import BranchingDQNConfig
 from policy_inertia.envs.spec import Spec
-from policy_inertia.interop.numpy_runtime import Policy as NumpyPolicy
 from policy_inertia.run_settings import settings
-from policy_inertia.training.session import Session
 from policy_inertia.types import Transition
 from tests.algorithms.test_nested import DUE, in_float64
+from tests.support.exported_episodes import switches_in_files
 from tests.support.heads_env import FromZero, Lamps, Mixer
+from tests.support.resumed import resumed_alike
 
 HEADS = MultiDiscrete((3, 2, 4), (0, 0, 0))
 SPEC = Spec(3, HEADS)
@@ -110,49 +109,12 @@ def test_filters_and_files_act_like_the_policy_over_whole_episodes(
     policy = learned.with_hysteresis(0.02).with_limit(0.5, 2, per_head=True)
     policy.save(tmp_path / "p.safetensors")
     again = Policy.load(tmp_path / "p.safetensors")
-    export(policy, tmp_path / "p.onnx")
-    export_numpy(policy, tmp_path / "p.npz")
-    session = onnxruntime.InferenceSession(tmp_path / "p.onnx")
-    outputs = [o.name for o in session.get_outputs()]
-    in_numpy, env, switches = NumpyPolicy(str(tmp_path / "p.npz")), Lamps(), 0
-    for seed in range(3):
-        obs, _ = env.reset(seed=seed)
-        state, done = None, False
-        memory = {name: rows * 0 - 1 for name, rows in policy.memory.initial(1).items()}
-        in_numpy.reset()
-        while not done:
-            action, state = again.predict(obs, state, None, True)
-            values = session.run(outputs, {"observation": obs[None], **memory})
-            results = dict(zip(outputs, values, strict=True))
-            np.testing.assert_array_equal(results["action"][0], action)
-            np.testing.assert_array_equal(in_numpy.act(obs), action)
-            before = memory["previous_action"]
-            switches += int(((before >= 0) & (before != action)).sum())
-            memory = {
-                name: results["action" if name == "previous_action" else f"next_{name}"]
-                for name in memory
-            }
-            obs, _, _, done, _ = env.step(action)
-    assert switches > 10
+    assert switches_in_files(again, Lamps(), tmp_path) > 10
 
 
 def test_run_is_resumed_bit_for_bit(tmp_path: Path) -> None:
     config = settings("branching-dqn", "x", **{**QUICK, "learning_starts": 32, "scaled": True})
-    session, resumed = Session(config, Mixer), Session(config, Mixer)
-    for _ in range(20):
-        session.advance()
-    arrays, state = session.state()
-    records: Any = session.replay.state()
-    arrays, records = {k: np.array(v) for k, v in arrays.items()}, records.copy()
-    assert resumed.restore(arrays, records, state, tmp_path)
-    for _ in range(10):
-        session.advance()
-        resumed.advance()
-    np.testing.assert_array_equal(session.replay.state(), resumed.replay.state())
-    for a, b in zip(
-        jax.tree.leaves(session.learner.state), jax.tree.leaves(resumed.learner.state), strict=True
-    ):
-        np.testing.assert_array_equal(a, b)
+    resumed_alike(config, Mixer, tmp_path)
 
 
 def test_other_kinds_of_actions_are_refused_in_one_sentence(tmp_path: Path) -> None:

@@ -5,20 +5,20 @@ from typing import Any
 
 import jax
 import numpy as np
-import onnxruntime
 import pytest
 from stable_baselines3 import PPO
 
-from policy_inertia import InputError, Limit, Policy, evaluate, export, load_core, smooth
+from policy_inertia import InputError, Limit, Policy, evaluate, load_core, smooth
 from policy_inertia.actions.multi_discrete import MultiDiscrete
 from policy_inertia.algorithms.branching_dqn import BranchingDQNConfig
 from policy_inertia.algorithms.controllers.head_gate import HeadGateConfig
 from policy_inertia.envs.spec import Spec
 from policy_inertia.run_settings import settings
-from policy_inertia.training.session import Session
 from tests.algorithms.test_branching_dqn import minibatch
 from tests.algorithms.test_nested import DUE, in_float64
+from tests.support.exported_episodes import switches_in_files
 from tests.support.heads_env import Lamps, Mixer, Switches
+from tests.support.resumed import resumed_alike
 
 HEADS = MultiDiscrete((3, 2, 4), (0, 0, 0))
 
@@ -62,27 +62,9 @@ def test_gate_for_each_head_is_trained_and_its_file_acts_alike(
     assert figures[1]["head_oscillation"] < figures[0]["head_oscillation"]
     policy.at(policy.largest_price / 100).save(tmp_path / "p.safetensors")
     again = Policy.load(tmp_path / "p.safetensors")
-    assert check_file(again, tmp_path / "fixed.onnx") > 0
-    price = np.array([policy.largest_price / 30], np.float32)
-    assert check_file(again.at(price[0]), tmp_path / "dial.onnx", {"lambda": price}) > 0
-
-
-def check_file(policy: Policy, path: Path, price: dict[str, np.ndarray] | None = None) -> int:
-    """Hold the ONNX file against the policy over whole episodes; give the switches of heads."""
-    export(policy, path, dial=price is not None)
-    session, env, switches = onnxruntime.InferenceSession(path), Lamps(), 0
-    for seed in range(3):
-        obs, _ = env.reset(seed=seed)
-        state, done, previous = None, False, np.full((1, 12), -1)
-        while not done:
-            action, state = policy.predict(obs, state, None, True)
-            feed = {"observation": obs[None], "previous_action": previous, **(price or {})}
-            (theirs,) = session.run(["action"], feed)
-            np.testing.assert_array_equal(theirs[0], action)
-            switches += int(((previous >= 0) & (previous != theirs)).sum())
-            previous = theirs
-            obs, _, _, done, _ = env.step(action)
-    return switches
+    assert switches_in_files(again, Lamps(), tmp_path) > 0
+    price = policy.largest_price / 30
+    assert switches_in_files(again.at(price), Lamps(), tmp_path, price) > 0
 
 
 def forward(layers: Any, x: Any) -> np.ndarray:
@@ -138,21 +120,7 @@ def test_updates_agree_with_the_equations_worked_out_by_hand() -> None:
 def test_branching_dqn_and_its_gates_are_resumed_bit_for_bit(tmp_path: Path) -> None:
     changes: dict[str, Any] = {"hidden": (8,), "core": {"hidden": (8,)}, "learning_starts": 32}
     config = settings("gate-branching-dqn", "x", envs=8, **changes)
-    session, resumed = Session(config, Mixer), Session(config, Mixer)
-    for _ in range(20):
-        session.advance()
-    arrays, state = session.state()
-    records: Any = session.replay.state()
-    arrays, records = {k: np.array(v) for k, v in arrays.items()}, records.copy()
-    assert resumed.restore(arrays, records, state, tmp_path)
-    for _ in range(10):
-        session.advance()
-        resumed.advance()
-    for a, b in zip(
-        jax.tree.leaves(session.learner.state), jax.tree.leaves(resumed.learner.state), strict=True
-    ):
-        np.testing.assert_array_equal(a, b)
-    policy = session.policy()
+    policy = resumed_alike(config, Mixer, tmp_path).policy()
     obs = np.zeros((2, 3), np.float32)
     assert policy.predict(obs)[0].shape == policy.inertia(obs, [[0, 1, 2]] * 2).shape == (2, 3)
 
