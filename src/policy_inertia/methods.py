@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from policy_inertia.algorithms.asap import ASAPConfig
 from policy_inertia.algorithms.box_sac import BoxSACConfig
+from policy_inertia.algorithms.branching_dqn import BranchingDQNConfig
 from policy_inertia.algorithms.controllers.box_dial import BoxDialConfig
 from policy_inertia.algorithms.controllers.box_inertia import BoxInertiaConfig
 from policy_inertia.algorithms.controllers.dial import DialConfig
 from policy_inertia.algorithms.controllers.gate import GateConfig
+from policy_inertia.algorithms.controllers.head_gate import HeadGateConfig
 from policy_inertia.algorithms.controllers.inertia import InertiaConfig
 from policy_inertia.algorithms.controllers.lagrangian import LagrangianConfig
 from policy_inertia.algorithms.controllers.token_planner import LimitConfig, LimitGateConfig
@@ -123,7 +125,22 @@ BOX_METHODS: dict[str, Method] = {
 }
 """Methods for continuous actions. A name in both tables is one method: the env's actions decide."""
 
-TABLES: dict[str, dict[str, Method]] = {"discrete": METHODS, "box": BOX_METHODS}
+HEAD_METHODS: dict[str, Method] = {
+    "branching-dqn": Method(
+        "branching dueling Q-learning: DQN with a branch for each head", BranchingDQNConfig()
+    ),
+    "gate-branching-dqn": Method(
+        "branching DQN and a gate for every price around each head",
+        HeadGateConfig(core=BranchingDQNConfig(scaled=True)),
+    ),
+}
+"""Methods for actions with several heads: MultiDiscrete and MultiBinary."""
+
+TABLES: dict[str, dict[str, Method]] = {
+    "discrete": METHODS,
+    "box": BOX_METHODS,
+    "multi_discrete": HEAD_METHODS,
+}
 """The methods that `train` knows, by the kind of actions."""
 DISCRETE = "discrete"
 
@@ -132,6 +149,10 @@ AROUND_A_CORE: dict[str, Method] = {
         "a gate for every price of switching around a frozen core",
         # a gate is to be better than hysteresis on the core, which knows what the core prefers
         GateConfig(core=FrozenConfig(), refund=0.1, hidden=(128, 128), learning_rate=4e-4),
+    ),
+    "smooth-heads": Method(
+        "a gate for every price around each head of a frozen core",
+        HeadGateConfig(core=FrozenConfig(), refund=0.1, hidden=(128, 128), learning_rate=4e-4),
     ),
     "smooth-limit": Method(
         "a gate for every limit on switching around a frozen core",

@@ -214,7 +214,7 @@ def test_what_heads_cannot_do_is_refused(trained: Callable[[str], Trained], tmp_
         plain.with_limit(0.1, per_head=True)
     with pytest.raises(InputError, match="several thresholds are for actions with several heads"):
         plain.with_hysteresis((0.1, 0.2))
-    with pytest.raises(InputError, match="our methods learn Discrete ones: train PPO or A2C"):
+    with pytest.raises(InputError, match="the method learns Discrete ones: train branching-dqn"):
         train("dqn", FromZero, tmp_path / "run", steps=100)
     with pytest.raises(InputError, match=r"gave actions of shape .*: expected \(\d, 3\)"):
         load_core(lambda obs: np.zeros((len(obs), 2)), Mixer, output="action")

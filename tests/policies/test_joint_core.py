@@ -96,4 +96,4 @@ def test_what_has_no_combinations_is_refused(core: Core) -> None:
     with pytest.raises(InputError, match="give the core alone"):
         joint_core(core.with_hysteresis(0.1))
     with pytest.raises(InputError, match=r"joint_core\(core\)"):
-        smooth(core, Switches, train=True)
+        smooth(core, Switches, limit=(0.1, 2), train=True)

@@ -5,12 +5,11 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import onnxruntime
 import pytest
 
-from policy_inertia import InputError, Policy, export, export_numpy, smooth
+from policy_inertia import InputError, Policy, smooth
 from policy_inertia.actions.switching import Switching
-from policy_inertia.interop.numpy_runtime import Policy as NumpyPolicy
+from tests.support.exported_episodes import switches_in_files
 from tests.support.sb3_models import SB3Model
 
 COSTS = ((0.0, 2.0), (1.0, 0.0))
@@ -21,34 +20,6 @@ SHORT: dict[str, Any] = {
     "hidden": (16,),
     "train": True,
 }
-
-
-def check_files(policy: Policy, folder: Path) -> int:
-    """Hold the ONNX and the NumPy file against the policy over episodes; give the switches."""
-    export(policy, folder / "policy.onnx")
-    export_numpy(policy, folder / "policy.npz")
-    session = onnxruntime.InferenceSession(folder / "policy.onnx")
-    outputs = [o.name for o in session.get_outputs()]
-    in_numpy, env, switches = NumpyPolicy(str(folder / "policy.npz")), gym.make("CartPole-v1"), 0
-    for seed in range(3):
-        obs, _ = env.reset(seed=seed)
-        state, done, last = None, False, None
-        memory = {name: rows * 0 - 1 for name, rows in policy.memory.initial(1).items()}
-        in_numpy.reset()
-        while not done:
-            action, state = policy.predict(obs, state, None, True)
-            values = session.run(outputs, {"observation": obs[None], **memory})
-            results = dict(zip(outputs, values, strict=True))
-            assert results["action"] == [action]
-            assert in_numpy.act(obs) == action
-            memory = {
-                name: results["action" if name == "previous_action" else f"next_{name}"]
-                for name in memory
-            }
-            switches, last = switches + (last not in (None, action)), action
-            obs, _, terminated, truncated, _ = env.step(action)
-            done = terminated or truncated
-    return switches
 
 
 @pytest.mark.usefixtures("quick_compiler")
@@ -66,7 +37,7 @@ def test_controller_plans_with_costs_and_its_files_act_alike(
     assert "holds every action for at least 2 steps" in str(result.verdict)
     again = Policy.load(tmp_path / "run")
     assert again.switching == Switching(COSTS, 2)
-    assert check_files(controller, tmp_path) > 0
+    assert switches_in_files(controller, gym.make("CartPole-v1"), tmp_path) > 0
 
 
 @pytest.mark.usefixtures("quick_compiler")
@@ -81,7 +52,7 @@ def test_dial_learns_with_costs_and_every_candidate_keeps_the_dwell(
     assert result.recommended != "core"
     controller = result.candidates["controller"].policy
     assert controller.config.costs == (0.0, 2.0, 1.0, 0.0)
-    check_files(controller, tmp_path)
+    switches_in_files(controller, gym.make("CartPole-v1"), tmp_path)
 
 
 def test_rules_of_switching_are_refused_for_continuous_actions() -> None:

@@ -72,3 +72,24 @@ class MaskedMixer(FromZero):
         result = super().step(action)
         self._draw()
         return result
+
+
+class Lamps(Mixer):
+    """Twelve switches with a light each, 4,096 combinations: each is to be on where it is dark."""
+
+    observation_space = gym.spaces.Box(-1, 1, (12,), np.float32)
+    action_space = gym.spaces.MultiBinary(12)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        gym.Env.reset(self, seed=seed)
+        self.t, self.lights = 0, self.np_random.uniform(-1, 1, 12)
+        return self.lights.astype(np.float32), {}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        assert self.action_space.contains(action), action
+        reward = float((np.asarray(action) == (self.lights < 0)).mean())
+        self.lights = np.clip(self.lights + self.np_random.normal(0, 0.4, 12), -1, 1)
+        self.t += 1
+        return self.lights.astype(np.float32), reward, False, self.t >= 20, {}

@@ -20,6 +20,28 @@ REWARD = np.zeros((N_STATES, N_ACTIONS))
 REWARD[np.arange(N_STATES), GOOD] = PAY
 
 
+QUICK: dict[str, Any] = {
+    "steps": 12_000,
+    "envs": 16,
+    "gamma": GAMMA,
+    "learning_starts": 200,
+    "learning_rate": 2e-3,
+    "target_rate": 0.01,
+    "train_interval": 1,
+    "core": {
+        "learning_rate": 1e-3,
+        "target_period": 50,
+        "epsilon_decay": 1e-3,
+        "epsilon_final": 0.2,
+        "train_interval": 1,
+    },
+    "eval_every": 12_000,
+    "eval_episodes": 1,
+    "final_episodes": 1,
+}
+"""Settings with which a controller around DQN learns the MDP in seconds."""
+
+
 class Lights(gym.Env):
     """The MDP as an env, cut after 50 steps by a time limit."""
 

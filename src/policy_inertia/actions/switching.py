@@ -54,9 +54,11 @@ class Switching:
         if costs is None:
             return cls(None, dwell)
         try:
-            if np.ndim(costs) == 1 and math.isqrt(len(costs)) ** 2 == len(costs) > 0:
-                costs = np.reshape(costs, (math.isqrt(len(costs)), -1)).tolist()
-            rows = tuple(tuple(map(float, row)) for row in costs)
+            lines = list(costs)
+            n = math.isqrt(len(lines))
+            if n * n == len(lines) and all(np.ndim(cost) == 0 for cost in lines):
+                lines = [lines[n * i : n * (i + 1)] for i in range(n)]
+            rows = tuple(tuple(map(float, row)) for row in lines)
         except (TypeError, ValueError):
             raise InputError(
                 f"the costs are {str(costs)[:60]}: give a table of numbers, costs[i][j]"

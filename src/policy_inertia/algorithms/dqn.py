@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -95,18 +96,65 @@ class DQNState(NamedTuple):
     average: Tree | None  # of the critics so far; None: the policy is the critic
 
 
-def next_value(config: DQNConfig, network: Network, state: DQNState, next_obs: Array) -> Array:
+class QForm(NamedTuple):
+    """How the outputs of a network become Q-values and a policy."""
+
+    outputs: int
+    q: Callable[[Array], Array]
+    """From the outputs to Q-values."""
+    value: Callable[[Array, Array], Array]
+    """V from Q-values and those that choose the action; for plain DQN see `losses`."""
+    residual: Callable[[Array, Array, Array, float | None], Array]
+    """The loss of Q-values, actions and targets."""
+    policy: Callable[[Array, Any], interface.OverActions]
+    """The greedy policy, from Q-values and the array module."""
+    acting: Callable[[Tree], Tree]
+    """The network whose outputs are the Q-values themselves."""
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _value(q: Array, chooser: Array) -> Array:
+    return losses.greedy_value(q) if chooser is q else losses.double_value(q, chooser)
+
+
+def _greedy(q: Array, xp: Any) -> Categorical:
+    return Categorical(losses.log_greedy(q, xp))
+
+
+def plain_form(spec: Spec) -> QForm:
+    """One output for each action of a list."""
+    width = spec.actions.width
+    return QForm(width, _itself, _value, losses.bellman_residual, _greedy, _itself)
+
+
+def next_value(
+    config: DQNConfig,
+    network: Network,
+    state: DQNState,
+    next_obs: Array,
+    form: QForm | None = None,
+) -> Array:
     """V of the next observations, by the target network, in the unit of its values."""
-    next_q = network(state.target, next_obs)
-    if config.double:
-        return losses.double_value(next_q, network(state.critic, next_obs))
-    return losses.greedy_value(next_q)
+    form = form or plain_form(network.spec)
+    next_q = form.q(network(state.target, next_obs))
+    chooser = form.q(network(state.critic, next_obs)) if config.double else next_q
+    return form.value(next_q, chooser)
 
 
-def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
-    """DQN, alone or as the core of a nested algorithm (its policy is then the greedy one)."""
+def dqn(config: DQNConfig, spec: Spec, form: QForm | None = None) -> interface.Algorithm:
+    """DQN, alone or as the core of a nested algorithm (its policy is then the greedy one).
+
+    Args:
+        config: The settings.
+        spec: The sizes of the task.
+        form: How outputs become Q-values and a policy; by default one output for each action.
+    """
+    form = form or plain_form(spec)
     optimiser = adam(config.learning_rate)
-    network = Network(spec, config.hidden, spec.actions.width)
+    network = Network(spec, config.hidden, form.outputs)
 
     def init(rng: np.random.Generator) -> DQNState:
         critic = network.init(rng)
@@ -122,12 +170,12 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
         if size is not None:
             size = known_size(size, reward)
             reward = reward / divisor(size)
-        value_after = next_value(config, network, state, batch.next_obs)
+        value_after = next_value(config, network, state, batch.next_obs, form)
         target = losses.bellman_target(reward, batch.discount, value_after)
 
         def loss(critic: Tree) -> tuple[Array, None]:
-            q = network(critic, batch.obs)
-            return losses.bellman_residual(q, batch.action, target, config.huber), None
+            q = form.q(network(critic, batch.obs))
+            return form.residual(q, batch.action, target, config.huber), None
 
         critic, optimiser_state, value, _ = descend(optimiser, loss, state.critic, state.optimiser)
         updates = state.updates + 1
@@ -145,14 +193,15 @@ def dqn(config: DQNConfig, spec: Spec) -> interface.Algorithm:
         )
 
     def acting(state: DQNState) -> Tree:
-        return state.critic if state.size is None else times(state.critic, divisor(state.size))
+        critic = state.critic
+        return form.acting(critic if state.size is None else times(critic, divisor(state.size)))
 
     def policy(state: DQNState) -> Tree:
         return acting(state._replace(critic=state.average))
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> interface.Acting:
         q = network(params, obs, xp=xp)
-        return interface.plain(Categorical(losses.log_greedy(q, xp)), q)
+        return interface.plain(form.policy(q, xp), q)
 
     def epsilon(updates: int) -> float:
         return max(config.epsilon_final, 1.0 - config.epsilon_decay * updates)

@@ -44,7 +44,7 @@ class Traits:
     """It learns from three observations in a row, so the replay buffer stores the first one too."""
     one_budget: bool = False
     """A run is trained for one budget of oscillation, so several runs are one policy."""
-    actions: Literal["discrete", "box"] = "discrete"
+    actions: Literal["discrete", "box", "multi_discrete"] = "discrete"
     """The kind of actions that it learns."""
 
     @property

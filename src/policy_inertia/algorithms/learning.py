@@ -77,6 +77,10 @@ def init_critics(
     return Critics(online, jax.tree.map(jnp.copy, online), optimiser.init(online))
 
 
+Residual = Callable[..., Array]
+"""From Q-values, actions, targets and `huber` to a loss; see `losses.bellman_residual`."""
+
+
 class Evaluated(NamedTuple):
     """The result of one step of policy evaluation."""
 
@@ -96,6 +100,7 @@ def soft_evaluation(
     rate: float,
     huber: float | None = None,
     at_once: bool = False,
+    residual_of: Residual = losses.bellman_residual,
 ) -> Evaluated:
     """Take one step of soft policy evaluation: J(theta) of the core, J(vartheta) of the mixed one.
 
@@ -110,12 +115,13 @@ def soft_evaluation(
         huber: See `losses.bellman_residual`.
         at_once: Return Q of the critics before the step, which the loss has computed anyway,
             instead of after it.
+        residual_of: The loss of Q-values, actions and targets.
     """
     y = losses.bellman_target(batch.reward, batch.discount, next_value)
 
     def residual(online: Tree) -> tuple[Array, Array]:
         q = network(online, batch.obs, extra)
-        return losses.bellman_residual(q, batch.action, y, huber), q
+        return residual_of(q, batch.action, y, huber=huber), q
 
     online, optimiser_state, loss, q = descend(
         optimiser, residual, critics.online, critics.optimiser

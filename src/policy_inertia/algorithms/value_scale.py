@@ -13,7 +13,7 @@ import optax
 from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses
-from policy_inertia.algorithms.learning import Critics, soft_evaluation
+from policy_inertia.algorithms.learning import Critics, Residual, soft_evaluation
 from policy_inertia.networks.perceptron import Network
 from policy_inertia.types import Array, Number, Transition, Tree
 
@@ -60,6 +60,7 @@ def scaled_evaluation(
     rate: float,
     huber: float | None = None,
     at_once: bool = False,
+    residual_of: Residual = losses.bellman_residual,
 ) -> tuple[Critics, Array, Array]:
     """Take one step of `learning.soft_evaluation`, with rewards and values in the unit `size`.
 
@@ -74,6 +75,7 @@ def scaled_evaluation(
         rate: The share of the critics that moves into their targets.
         huber: See `losses.bellman_residual`; in that unit.
         at_once: See `learning.soft_evaluation`.
+        residual_of: See `learning.soft_evaluation`.
 
     Returns:
         The twins after the step, in the unit after it; that unit; and the loss.
@@ -81,7 +83,7 @@ def scaled_evaluation(
     target = losses.bellman_target(batch.reward, batch.discount, next_value)
     new, factor = next_size(size, target)
     evaluated = soft_evaluation(
-        critics, network, optimiser, batch, extra, next_value, rate, huber, at_once
+        critics, network, optimiser, batch, extra, next_value, rate, huber, at_once, residual_of
     )
     online, averaged, state = evaluated.critics
     critics = Critics(times(online, factor), times(averaged, factor), state)

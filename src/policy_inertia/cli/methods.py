@@ -10,7 +10,11 @@ from rich.table import Table
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.view import out, say
 
-TITLES = {"discrete": "Discrete actions", "box": "Continuous actions (Box)"}
+TITLES = {
+    "discrete": "Discrete actions",
+    "box": "Continuous actions (Box)",
+    "multi_discrete": "Actions with several heads (MultiDiscrete, MultiBinary)",
+}
 """The headings, by the kind of actions."""
 
 

@@ -193,6 +193,8 @@ def _resolved(
             highway.register()
         elif task.family == "minatar":
             from policy_inertia.envs import minatar  # noqa: F401 - registers its games
+        elif task.family == "signals":
+            from policy_inertia.envs import signals  # noqa: F401 - registers its tasks
         else:
             from policy_inertia.envs import atari
 
@@ -256,7 +258,7 @@ def _cannot_make(name: str, error: Exception) -> InputError:
 def _suggestion(name: str) -> str:
     """The end of the error about an unknown id: the nearest known one."""
     # start-up time; importing them registers their tasks
-    from policy_inertia.envs import atari, highway, minatar  # noqa: F401
+    from policy_inertia.envs import atari, highway, minatar, signals  # noqa: F401
 
     # importing ale-py also registers old names of its games
     old = {k for k, v in gym.registry.items() if str(v.entry_point).startswith("ale_py")}

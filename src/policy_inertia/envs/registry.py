@@ -36,6 +36,10 @@ def _highway(file: str, about: str, **eval_env_kwargs: Any) -> Task:
     return Task(about, eval_env_kwargs=eval_env_kwargs, highway_module=module)
 
 
+def _signals(about: str) -> Task:
+    return Task(about, "signals")
+
+
 TASKS: dict[str, Task] = {
     "CartPole-v1": Task("balance a pole on a cart: push left or right; at most 500"),
     "policy_inertia/LaneChange-v0": _highway(
@@ -55,6 +59,9 @@ TASKS: dict[str, Task] = {
     "policy_inertia/MinAtar-Freeway-v0": _minatar("MinAtar: cross eight lanes of traffic"),
     "policy_inertia/MinAtar-Seaquest-v0": _minatar("MinAtar: rescue divers, shoot, and surface"),
     "policy_inertia/MinAtar-SpaceInvaders-v0": _minatar("MinAtar: shoot the aliens"),
+    "policy_inertia/Signals-v0": _signals("name seven noisy levels: an action with seven heads"),
+    "policy_inertia/MaskedSignal-v0": _signals("name a noisy level: some actions are forbidden"),
+    "policy_inertia/HiddenSignal-v0": _signals("name a level in much noise: who remembers knows"),
 }
 
 

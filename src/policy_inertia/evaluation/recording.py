@@ -220,7 +220,7 @@ def _outputs(
     """The policy's inertia and probabilities at one step; `state` is its memory before the step."""
     previous, tokens = state[PREVIOUS_ACTION][0], policy.tokens(state)
     mu = float(np.mean(policy.inertia(obs, previous, tokens, **masks)))
-    if not policy.spaces.actions.finite:
+    if policy.spaces.actions.shape:  # no list of actions
         return {"mu": mu}
     return {
         "mu": mu,

@@ -70,7 +70,7 @@ def compare(
         acting = policy.consult(obs, state, **masks).acting
     else:
         if description.controller is not None and description.controller.price_input:
-            feed[PRICE] = _random_prices(policy, n)
+            feed[PRICE] = random_prices(policy, n)
             policy = policy.at(feed[PRICE])
         encoded, _ = policy.spaces.encode_with(obs, state, masks.get(MASKS))
         acting = policy.acting(encoded, previous, policy.tokens(state))
@@ -116,7 +116,7 @@ def random_masks(description: PolicyDescription, n: int) -> dict[str, np.ndarray
     return {MASKS: rng.random((n, description.spaces.actions.width)) < rng.random((n, 1))}
 
 
-def _random_prices(policy: Policy, n: int) -> np.ndarray:
+def random_prices(policy: Policy, n: int) -> np.ndarray:
     """Prices over a dial's whole range and beyond, its core, and the price that it is set to."""
     price, largest = policy.price, policy.largest_price
     assert price is not None

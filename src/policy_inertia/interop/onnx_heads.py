@@ -15,13 +15,14 @@ import numpy as np
 from policy_inertia.actions.bucket import TOKEN
 from policy_inertia.actions.per_head import chosen_scores
 from policy_inertia.errors import InputError
-from policy_inertia.interop.description import PolicyDescription
+from policy_inertia.interop.description import ControllerDescription, PolicyDescription
 from policy_inertia.interop.onnx_core import add_core
 from policy_inertia.interop.onnx_discrete import (
     ROUNDING,
     TOLERANCE,
     nearly_tied,
     random_masks,
+    random_prices,
     random_state,
 )
 from policy_inertia.interop.onnx_filters import Inputs, any_of, dwell_head, hysteresis
@@ -29,12 +30,21 @@ from policy_inertia.interop.onnx_form import MASKS, Form, Tensor
 from policy_inertia.interop.onnx_graph import GraphBuilder
 from policy_inertia.interop.onnx_in import session
 from policy_inertia.interop.onnx_observations import observation_feed
-from policy_inertia.interop.onnx_rules import add_core_head, allowed_rows
+from policy_inertia.interop.onnx_rules import (
+    PRICE,
+    add_core_head,
+    allowed_rows,
+    network_outputs,
+    preferences,
+    priced_inputs,
+    repeat_or_follow,
+)
 from policy_inertia.interop.onnx_tokens import token_level, tokens_after
+from policy_inertia.policies.cores import Core
 from policy_inertia.policies.head_filters import HeadBuckets, HeadHysteresis
 from policy_inertia.policies.hysteresis import Hysteresis
 from policy_inertia.policies.memory import PREVIOUS_ACTION
-from policy_inertia.policies.probing import example_observations
+from policy_inertia.policies.probing import example_observations, gym_space
 from policy_inertia.policies.switch_rules import HELD, HELD_ACTION, Dwell
 from policy_inertia.policies.token_bucket import FORCED, TOKENS, TokenBucket
 
@@ -44,12 +54,11 @@ class _Head:
 
     def __init__(self, inputs: Inputs, scores: str, choice: str) -> None:
         self.inputs, self.scores, self.choice = inputs, scores, choice
+        self.log_pi = inputs.log_core
 
 
 def _add(graph: GraphBuilder, policy: PolicyDescription) -> dict[str, str]:
     actions: Any = policy.spaces.actions
-    if policy.controller is not None:
-        raise InputError("a controller around several heads cannot be exported: export its core")
     places = range(len(actions.sizes))
     previous = [_columns(graph, PREVIOUS_ACTION, range(i, i + 1)) for i in places]
     start = graph.add("Less", previous[0], graph.integers([[0]]))
@@ -66,6 +75,8 @@ def _add(graph: GraphBuilder, policy: PolicyDescription) -> dict[str, str]:
             forced = any_of(graph, graph.add("And", repeat, graph.add("Not", allowed)))
         inputs = Inputs(log_pi, last, repeat, start, n, (), allowed, forced)
         heads.append(_Head(inputs, scores, graph.best(log_pi)))
+    if policy.controller is not None:
+        _gates(graph, policy.controller, heads)
     for rule in policy.filters:
         if type(rule) not in FILTERS:
             raise InputError(
@@ -73,12 +84,38 @@ def _add(graph: GraphBuilder, policy: PolicyDescription) -> dict[str, str]:
                 "filter"
             )
         fields |= FILTERS[type(rule)](graph, rule, heads)
-    pi = [graph.add("Exp", head.inputs.log_core) for head in heads]
+    pi = [graph.add("Exp", head.log_pi) for head in heads]
     return {
         "action": _joined(graph, [head.choice for head in heads]),
         "probabilities": _joined(graph, pi),
         **{f"next_{name}": value for name, value in fields.items()},
     }
+
+
+def _gates(graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head]) -> None:
+    """`controllers.head_gate.HeadGate`: each head repeats, or follows the core."""
+    if controller.rule != "head-gate":
+        raise InputError("this controller around several heads cannot be exported: export its core")
+    lasts = [graph.as_float(head.inputs.repeat) for head in heads]
+    seen = [
+        name
+        for head in heads
+        for name in preferences(graph, controller, head.scores, head.inputs.choices, "")
+    ]
+    features, cost, margin = priced_inputs(graph, controller, graph.flat(heads[0].inputs.previous))
+    u = graph.add("Min", *network_outputs(graph, controller, *seen, *lasts, *features))
+    end = 0
+    for d, (head, last) in enumerate(zip(heads, lasts, strict=True)):
+        first, end = end, end + head.inputs.choices
+        own = graph.constant(controller.numbers.get(f"head_price_{d}", 1.0))
+        price = graph.add("Mul", graph.add("Mul", cost, own), last)
+        q = graph.add("Add", _columns(graph, u, range(first, end)), price)
+        if margin:
+            core = graph.one_hot(head.choice, head.inputs.choices)
+            q = graph.add("Add", q, graph.add("Mul", margin, core))
+        outputs = repeat_or_follow(graph, controller, head.inputs, q, last)
+        head.log_pi, head.scores = outputs.log_pi, q
+        head.choice = graph.best(outputs.log_pi)
 
 
 def _columns(graph: GraphBuilder, rows: str, places: range) -> str:
@@ -210,12 +247,20 @@ def compare(
         InputError: The file and the policy differ.
     """
     core = getattr(policy.spaces, "core", policy)
-    obs, state = example_observations(core.space, n), random_state(policy, n)
+    space = getattr(core, "space", None) or gym_space(description.spaces)
+    obs, state = example_observations(space, n), random_state(policy, n)
     masks = random_masks(description, n)
-    acting = core.consult(obs, state, **masks).acting
+    feed = {**observation_feed(description.spaces, obs), **state, **masks}
+    if isinstance(policy, Core):
+        acting = policy.consult(obs, state, **masks).acting
+    else:
+        if description.controller is not None and description.controller.price_input:
+            feed[PRICE] = random_prices(policy, n)
+            policy = policy.at(feed[PRICE])
+        encoded, _ = policy.spaces.encode_with(obs, state, masks.get(MASKS))
+        acting = policy.acting(encoded, state[PREVIOUS_ACTION])
     action, new_state = policy.predict(obs, state, deterministic=True, **masks)
     expected = {f"next_{name}": rows for name, rows in new_state.items() if name != PREVIOUS_ACTION}
-    feed = {**observation_feed(description.spaces, obs), **state, **masks}
     names = ["action", "probabilities", *expected]
     theirs, their_pi, *fields = session(path, data).run(names, feed)
     gaps = abs(np.exp(acting.policy.log_pi) - their_pi).max(1)
@@ -226,6 +271,9 @@ def compare(
         else:
             differ |= (ours != other).reshape(n, -1).any(1)
     near = _ties(policy, np.asarray(acting.scores), state[PREVIOUS_ACTION])
+    if description.controller is not None:  # it compares repeating with the core's action
+        output = description.core_output(obs, state)
+        near |= _near_gates(policy, np.asarray(acting.scores), output, state[PREVIOUS_ACTION])
     difference, wrong = float(gaps[~near].max(initial=0)), int((differ & ~near).sum())
     if not difference <= TOLERANCE or wrong:
         raise InputError(
@@ -247,6 +295,20 @@ def _ties(policy: Any, scores: np.ndarray, previous: np.ndarray) -> np.ndarray:
         edge = abs(best - last - np.asarray(policy.hysteresis)) <= ROUNDING * (1 + abs(best))
         near |= edge.any(1)
     return near
+
+
+def _near_gates(
+    policy: Any, scores: np.ndarray, output: np.ndarray, previous: np.ndarray
+) -> np.ndarray:
+    """The rows in which rounding may decide whether some head repeats, or what its core does."""
+    actions = policy.spaces.actions
+    near = np.zeros(len(scores), bool)
+    core = np.stack([output[:, part].argmax(1) for part in actions.parts], 1)
+    for part in actions.parts:
+        near |= nearly_tied(output[:, part])
+    repeat, follow = (chosen_scores(scores, a, actions) for a in (previous, core))
+    edge = (previous != core) & (abs(repeat - follow) <= ROUNDING * (1 + abs(follow)))
+    return np.asarray(near | edge.any(1))
 
 
 FORM = Form(_add, _outputs, _metadata, compare)

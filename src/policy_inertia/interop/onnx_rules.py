@@ -59,7 +59,7 @@ def add_policy(graph: GraphBuilder, policy: PolicyDescription, choices: int) -> 
         repeat,
         start,
         choices,
-        (*_preferences(graph, policy.controller, scores, choices, allowed), graph.as_float(repeat)),
+        (*preferences(graph, policy.controller, scores, choices, allowed), graph.as_float(repeat)),
         allowed,
         any_of(graph, graph.add("And", repeat, graph.add("Not", allowed))) if allowed else "",
     )
@@ -116,7 +116,7 @@ def add_core_head(
     return (scores if policy.kind == "logits" else softmax()), scores
 
 
-def _preferences(
+def preferences(
     graph: GraphBuilder,
     controller: ControllerDescription | None,
     scores: str,
@@ -142,7 +142,7 @@ def _log_certain(graph: GraphBuilder, chosen: str) -> str:
 # --- controllers --------------------------------------------------------------------------------
 
 
-def _network_outputs(
+def network_outputs(
     graph: GraphBuilder, controller: ControllerDescription, *extra: str
 ) -> list[str]:
     """The outputs of a controller's networks; `extra` inputs join behind the features."""
@@ -161,7 +161,7 @@ def _observed(controller: ControllerDescription) -> str:
 
 def mixture(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
     """`losses.log_mixture`, Equation (mixed_policy), and `losses.inertia`."""
-    (x,) = _network_outputs(graph, controller, *inputs.seen)
+    (x,) = network_outputs(graph, controller, *inputs.seen)
     start = inputs.start  # also where there is nothing to repeat
     if inputs.forced:
         start = graph.add("Or", start, inputs.forced)
@@ -185,10 +185,10 @@ def mixture(graph: GraphBuilder, controller: ControllerDescription, inputs: Inpu
 def gate(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
     """`controllers.gate.gate_choice`: repeat, or follow the core."""
     q, last = _priced_values(graph, controller, inputs)
-    return _repeat_or_follow(graph, controller, inputs, q, last)
+    return repeat_or_follow(graph, controller, inputs, q, last)
 
 
-def _repeat_or_follow(
+def repeat_or_follow(
     graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs, q: str, last: str
 ) -> Outputs:
     first = inputs.log_core
@@ -222,11 +222,11 @@ def _priced_values(
     last = graph.as_float(inputs.repeat)
     if not controller.has_dial:
         price = graph.constant(controller.numbers["fixed_price"])
-        lower = graph.add("Min", *_network_outputs(graph, controller, *inputs.seen))
+        lower = graph.add("Min", *network_outputs(graph, controller, *inputs.seen))
         q = _net(graph, controller, inputs, lower, price, last)
         return _forbid(graph, q, inputs.allowed), last
     features, cost, margin = _price_inputs(graph, controller)
-    lower = graph.add("Min", *_network_outputs(graph, controller, *inputs.seen, features))
+    lower = graph.add("Min", *network_outputs(graph, controller, *inputs.seen, features))
     q = _net(graph, controller, inputs, lower, cost, last)
     core = graph.one_hot(graph.best(inputs.log_core), inputs.choices)
     q = graph.add("Add", q, graph.add("Mul", margin, core))
@@ -249,7 +249,22 @@ def _net(
     return graph.add("Sub", u, graph.add("Mul", price, costs))
 
 
-def _price_inputs(graph: GraphBuilder, controller: ControllerDescription) -> tuple[str, str, str]:
+def priced_inputs(
+    graph: GraphBuilder, controller: ControllerDescription, rows: str
+) -> tuple[tuple[str, ...], str, str]:
+    """What networks see of the price, what a switch costs, and the margin; empty without a dial.
+
+    `rows` is a result with one number for each env.
+    """
+    if not controller.has_dial:
+        return (), graph.constant(controller.numbers["fixed_price"]), ""
+    features, cost, margin = _price_inputs(graph, controller, rows)
+    return (features,), cost, margin
+
+
+def _price_inputs(
+    graph: GraphBuilder, controller: ControllerDescription, like: str = PREVIOUS_ACTION
+) -> tuple[str, str, str]:
     """`prices.features` of lambda, and `prices.cost_and_margin`, as columns.
 
     One price serves a whole batch. Lambda is an input without a default, or a constant: of an input
@@ -257,7 +272,7 @@ def _price_inputs(graph: GraphBuilder, controller: ControllerDescription) -> tup
     """
     numbers = controller.numbers
     given = PRICE if controller.price_input else graph.constant([numbers["price"]])
-    rows = graph.add("Expand", given, graph.add("Shape", PREVIOUS_ACTION))
+    rows = graph.add("Expand", given, graph.add("Shape", like))
     price, zero = graph.column(rows), graph.constant(0.0)
     cost = graph.add("Max", price, zero)
     # before the first reward the largest price is 0
@@ -288,7 +303,7 @@ def plan(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs)
 def plan_gate(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
     """`controllers.token_planner.TokenPlanner` as a gate: repeat, or follow the core."""
     q = _plan_values(graph, controller, inputs)
-    return _repeat_or_follow(graph, controller, inputs, q, graph.as_float(inputs.repeat))
+    return repeat_or_follow(graph, controller, inputs, q, graph.as_float(inputs.repeat))
 
 
 RULES: dict[str, Rule] = {

@@ -11,7 +11,6 @@ import jax
 from jax import numpy as jnp
 
 from policy_inertia.actions.bucket import Limit
-from policy_inertia.actions.multi_discrete import MultiDiscrete
 from policy_inertia.actions.switching import Switching
 from policy_inertia.algorithms.interface import Algorithm, AlgorithmConfig, Traits
 from policy_inertia.envs.spaces import Spaces
@@ -33,8 +32,12 @@ from policy_inertia.schema import in_file, read_as, read_into
 from policy_inertia.storage import flatten, read_arrays, refuse_not_finite, unflatten, write_arrays
 from policy_inertia.types import Tree
 
-ACTIONS = {"discrete": ("Discrete", "sac or td3"), "box": ("Box", "dqn or sac")}
-"""The kinds of actions that are learned: their name, and methods for the other kind."""
+ACTIONS = {
+    "discrete": ("Discrete", "dqn or sac"),
+    "box": ("Box", "sac or td3"),
+    "multi_discrete": ("MultiDiscrete or MultiBinary", "branching-dqn"),
+}
+"""The kinds of actions that are learned: their name, and methods for them."""
 CORE = " (core)"
 """Follows a method's name where the policy is the method's core alone."""
 
@@ -87,16 +90,12 @@ def choice_spec(spaces: Spaces, repeats: tuple[int, ...], traits: Traits) -> Spe
         InputError: The algorithm is for another kind of actions.
     """
     spec: Any = spaces.spec
-    if spec.actions.finite != (traits.actions == DISCRETE):
-        wanted, others = ACTIONS[traits.actions]
+    core_alone = traits.frozen and not traits.nested  # learns nothing, so it may have any list
+    kind = DISCRETE if core_alone and spec.actions.finite else spec.actions.kind
+    if kind in ACTIONS and kind != traits.actions:
         raise InputError(
-            f"the actions are a {spec.actions} and the method learns {wanted} ones: train "
-            f"{others} on this env"
-        )
-    if isinstance(spec.actions, MultiDiscrete) and (traits.nested or not traits.frozen):
-        raise InputError(
-            f"the actions are a {spec.actions}, and our methods learn Discrete ones: train PPO or "
-            "A2C of Stable-Baselines3, and make it smooth with filters and limits"
+            f"the actions are a {spec.actions} and the method learns {ACTIONS[traits.actions][0]} "
+            f"ones: train {ACTIONS[kind][1]} on this env"
         )
     if repeats == (1,):
         return spec

@@ -11,11 +11,13 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from policy_inertia.actions.masks import is_forbidden
+from policy_inertia.actions.per_head import per_head
 from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.envs.scaling import Scaling
 from policy_inertia.envs.spaces import Spaces
@@ -105,7 +107,10 @@ class SpacesWithCore(Spaces):
             own = own if self.feature_scaling is None else self.feature_scaling.apply(own)
         else:
             acting, own = self.core.acting(obs, masks), super().encode(obs)
-        seen = [preferences(np.asarray(acting.scores), self.unit)] if self.unit else []
+        seen = []
+        if self.unit:
+            part = partial(preferences, unit=self.unit)
+            seen = [per_head(part, np.asarray(acting.scores), self.actions)]
         parts = (own, *seen, acting.policy.log_pi, acting.scores)
         return np.concatenate(parts, axis=1, dtype=np.float32), after
 
@@ -134,8 +139,8 @@ class SpacesWithCore(Spaces):
         else:
             obs = self.without_core.decode(vectors).astype(self.core.space.dtype)
             scores = np.asarray(self.core.acting(obs).scores)
-        best = np.sort(scores.astype(np.float64), axis=1)
-        gaps = best[:, -1] - best[:, -2]
+        actions: Any = self.actions
+        gaps = np.concatenate([_gaps(scores[:, part]) for part in actions.parts])
         gaps = gaps[gaps > 0]
         unit = np.float32(np.median(gaps)) if len(gaps) else 0.0
         return dataclasses.replace(self, unit=float(unit))
@@ -157,6 +162,12 @@ class SpacesWithCore(Spaces):
     def decode(self, vectors: np.ndarray) -> np.ndarray:
         assert not self.features, "an observation cannot be computed from the core's features"
         return super().decode(vectors[:, : -self._appended])
+
+
+def _gaps(scores: np.ndarray) -> np.ndarray:
+    """What the best score of each row is better than the second; nothing for a single action."""
+    best = np.sort(scores.astype(np.float64), axis=1)
+    return best[:, -1] - best[:, -2] if best.shape[1] > 1 else np.empty(0)
 
 
 def preferences(scores: np.ndarray, unit: float) -> np.ndarray:

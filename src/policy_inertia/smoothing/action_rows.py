@@ -32,6 +32,7 @@ class Kind:
         limit: The class of its limits.
         together: Whether a budget and a limit can be asked for together.
         trains: Whether a controller can be trained.
+        controller: The method of a controller for every price; empty: that of one list of actions.
         numbers: Whether actions are numbers, each of which may be declared.
         remedy: What to do instead where no controller can be trained.
         budget_name: The argument of `smooth` that is a budget of this kind alone; empty if none.
@@ -43,6 +44,7 @@ class Kind:
     limit: type[Any]
     together: bool = False
     trains: bool = True
+    controller: str = ""
     numbers: bool = False
     remedy: str = "use the filters and limits that are for these"
     budget_name: str = ""
@@ -109,7 +111,7 @@ KINDS: dict[str, Kind] = {
         _switching_goal,
         check_budget,
         Limit,
-        trains=False,
+        controller="smooth-heads",
         remedy="give joint_core(core) and JointActions(env), see docs/interop.md",
     ),
     Box.kind: Kind(

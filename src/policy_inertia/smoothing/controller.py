@@ -32,6 +32,8 @@ class Asked(Protocol):
     """What `controller_settings` reads of what is asked for."""
 
     @property
+    def kind(self) -> Any: ...
+    @property
     def learned(self) -> Limit | None: ...
     @property
     def rules(self) -> Switching | None: ...
@@ -63,7 +65,7 @@ def controller_settings(
     if limit is not None and not mu:  # learn for this limit alone
         changes = {"rate": limit.rate, "largest_burst": float(limit.burst), **changes}
     return settings(
-        method_name(mu, limit),
+        asked.kind.controller or method_name(mu, limit),
         name_of(env),
         **{
             **SETTINGS,

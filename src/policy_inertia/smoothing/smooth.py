@@ -138,11 +138,17 @@ class Asked(NamedTuple):
     train: bool
     safe: float | None = None
     rules: Switching | None = None
+    masked: bool = False
 
     @property
     def learned(self) -> Limit | None:
         """The limit that a controller plans with."""
-        return self.limit if self.kind.trains else None
+        return self.limit if self.kind.trains and not self.kind.controller else None
+
+    @property
+    def prices_only(self) -> bool:
+        """Whether what is asked for is beyond a controller that knows prices alone."""
+        return bool(self.kind.controller) and (self.limit is not None or self.masked)
 
 
 def _answer(lab: Lab, bare: Any, asked: Asked, training: Training | None) -> Smoothed:
@@ -265,7 +271,8 @@ def _asked(
     kind = KINDS[core.spaces.actions.kind]
     bound = kind.limit_of(limit)
     budget = _budget(kind, budget, max_fluctuation, bound)
-    return Asked(kind, budget, bound, loss, train, safe, kind.rules_of(*rules))
+    masked = getattr(core, "masked", False)
+    return Asked(kind, budget, bound, loss, train, safe, kind.rules_of(*rules), masked)
 
 
 def _budget(
@@ -303,7 +310,17 @@ def _trains(asked: Asked, hysteresis_only: bool, mu: bool) -> bool:
             f"{'train' if asked.train else 'mu'} asks for a trained controller, which is for "
             f"Discrete actions: {asked.kind.remedy}, or leave it out"
         )
-    return asked.kind.trains and not hysteresis_only
+    if mu and asked.kind.controller:
+        raise InputError(
+            "mu asks for the paper's inertia, which is for one list of actions: leave it out, and "
+            f"a gate for each head is trained, or {asked.kind.remedy}"
+        )
+    if asked.train and asked.prices_only:
+        raise InputError(
+            "train asks for a controller around several heads, which plans with no limit and knows "
+            f"no action masks: {asked.kind.remedy}, or leave train out"
+        )
+    return asked.kind.trains and not hysteresis_only and not asked.prices_only
 
 
 def _check_core(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from policy_inertia.metrics.measures import FLUCTUATION, MEASURES, OSCILLATION, Measure
 
@@ -38,7 +38,7 @@ SWITCHING = Wording(
     "with greedy actions",
     "Nothing was trained. --train trains a controller nevertheless.",
 )
-HEADS = replace(SWITCHING, after="")
+HEADS = SWITCHING
 MOVEMENT = Wording(
     FLUCTUATION,
     "moves by",

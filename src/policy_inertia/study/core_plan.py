@@ -55,6 +55,7 @@ class Cell:
         episodes: Held-out episodes of each policy.
         calibration_episodes: Episodes for each setting in a calibration.
         steps: Env steps of a controller; 0 if none is trained.
+        seeds: Only the first so many seeds of the study; None for all of them.
     """
 
     name: str
@@ -65,11 +66,12 @@ class Cell:
     episodes: int
     calibration_episodes: int
     steps: int = 0
+    seeds: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the cell as JSON, without its title: what decides about the figures."""
+        """Return the cell as JSON: what decides about the figures of a seed."""
         values = asdict(self) | {"budgets": list(self.budgets)}
-        return {name: value for name, value in values.items() if name != "title"}
+        return {name: value for name, value in values.items() if name not in ("title", "seeds")}
 
     def scaled(self, factor: float) -> Cell:
         """Return the cell with shorter training and fewer episodes."""
@@ -123,8 +125,9 @@ class CoreStudy:
         """Return a run for each record, seed by seed: a stopped study has all cells alike."""
         return [
             CoreRun(cell, seed, folder / cell.name / f"seed-{seed}")
-            for seed in self.seeds
+            for k, seed in enumerate(self.seeds)
             for cell in self.cells
+            if cell.seeds is None or k < cell.seeds
         ]
 
 

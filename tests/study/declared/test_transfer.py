@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from stable_baselines3.common.env_util import make_vec_env
 
-from policy_inertia.study.core_plan import Core, CoreStudy
+from policy_inertia.study.core_plan import Cell, Core, CoreStudy
 from policy_inertia.study.core_records import RECORD, read_core_record
-from policy_inertia.study.declared.transfer import BUDGETS, STUDY
+from policy_inertia.study.declared.transfer import BUDGETS, SIGNALS, STUDY
 from policy_inertia.study.report.core_page import core_page
 from policy_inertia.study.run.core_job import core_job, execute
 from policy_inertia.study.run.core_training import algorithm_of
@@ -19,18 +19,42 @@ TINY = {"learning_starts": 50, "policy_kwargs": {"net_arch": [8], "n_quantiles":
 
 
 def test_three_algorithms_train_cores_on_four_tasks_with_five_seeds() -> None:
-    cells = {(cell.core.algorithm, cell.core.env.split("/")[-1]) for cell in STUDY.cells}
+    old = [cell for cell in STUDY.cells if cell not in SIGNALS]
+    cells = {(cell.core.algorithm, cell.core.env.split("/")[-1]) for cell in old}
     tasks = ("CartPole-v1", "Acrobot-v1", "LunarLander-v3", "TwoWay-v0")
     assert cells == {(name, task) for name in ("DQN", "PPO", "QRDQN") for task in tasks}
-    assert len({cell.name for cell in STUDY.cells}) == 12
+    assert len({cell.name for cell in STUDY.cells}) == 12 + 3
     assert STUDY.seeds == (100, 101, 102, 103, 104)
     assert all(cell.budgets == BUDGETS for cell in STUDY.cells)
+
+
+def test_heads_masks_and_memories_have_cells_with_three_seeds(tmp_path: Path) -> None:
+    assert [cell.core.algorithm for cell in SIGNALS] == ["PPO", "MaskablePPO", "RecurrentPPO"]
+    runs = STUDY.runs(tmp_path)
+    assert len(runs) == 12 * 5 + 3 * 3
+    for cell in SIGNALS:
+        assert [run.seed for run in runs if run.cell == cell] == [100, 101, 102]
+        assert "seeds" not in cell.to_dict()
+
+
+@pytest.mark.parametrize("cell", SIGNALS, ids=lambda cell: cell.name)
+@pytest.mark.usefixtures("quick_compiler")
+def test_cells_of_heads_masks_and_memories_run(cell: Cell, tmp_path: Path) -> None:
+    small = {**cell.core.settings, "n_steps": 50, "batch_size": 100, "n_epochs": 1}
+    core = replace(cell.core, steps=200, envs=2, settings=small)
+    cell = replace(
+        cell, core=core, budgets=BUDGETS[:1], episodes=2, calibration_episodes=2, steps=200
+    )
+    (run,) = CoreStudy("tiny", "One cell", (cell,), seeds=(3,)).runs(tmp_path)
+    execute(core_job(run))
+    levels = read_core_record(run.path / RECORD).figures["policies"]["0.5"]
+    assert {"hysteresis", "controller", "recommended"} <= set(levels)
 
 
 @pytest.mark.parametrize("name", ["DQN", "PPO", "QRDQN"])
 def test_every_setting_is_an_argument_of_its_algorithm(name: str) -> None:
     for cell in STUDY.cells:
-        if cell.core.algorithm == name:
+        if cell.core.algorithm == name and cell not in SIGNALS:
             envs = make_vec_env("CartPole-v1", cell.core.envs)
             algorithm_of(name)("MlpPolicy", envs, device="cpu", **copy.deepcopy(cell.core.settings))
 

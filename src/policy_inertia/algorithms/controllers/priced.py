@@ -15,7 +15,7 @@ from jax import numpy as jnp
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import prices
-from policy_inertia.algorithms.controllers.priced_critics import PricedCritics
+from policy_inertia.algorithms.controllers.priced_critics import NextDecisions, PricedCritics
 from policy_inertia.algorithms.controllers.task_scale import (
     TaskScale,
     unknown_scale,
@@ -109,7 +109,7 @@ class PricedConfig(ValuedConfig):
         return ControllerParts(self.rule, twins, numbers, self.costs)
 
     def build(self, spec: Spec) -> Algorithm:
-        controller = Priced(self, spec)
+        controller: Any = self.controller(spec)
         algorithm = nested(self.core.build(spec), controller, spec)
         if self.price is not None:
             return algorithm
@@ -185,13 +185,17 @@ class Priced(PricedCritics):
             decided = x == 0
             if self.masked:  # where the last action is forbidden, there is nothing to decide
                 decided &= losses.allowed_previous(batch.action, core.next.log_pi) >= 0
-            scale = with_decisions(
-                scale, following.u * unit, batch.action, following.core_action, decided
-            )
+            scale = self.with_decisions(scale, following, unit, batch.action, decided)
         critics, size, loss = self.evaluate(
             state.critics, size, unit, batch, following, price, refund
         )
         return PricedState(critics, scale._replace(values=size)), {"mixed_critic_loss": loss}
+
+    def with_decisions(
+        self, scale: TaskScale, following: NextDecisions, unit: Array, last: Array, free: Array
+    ) -> TaskScale:
+        """The scale after a minibatch's decisions; see `task_scale.with_decisions`."""
+        return with_decisions(scale, following.u * unit, last, following.core_action, free)
 
     def acting(self, state: PricedState) -> PricedParams:
         # the targets: averages over many updates, which jitter less
@@ -256,6 +260,14 @@ class Priced(PricedCritics):
     def draw(self, step: int, rng: np.random.Generator) -> float:
         return WATCHED if self.warm_up.watches(step, rng) else rng.random()
 
+    def at_drawn(self, params: PricedParams, drawn: np.ndarray) -> PricedParams:
+        """The dial at the price of each training episode, by its number."""
+        if params.dial is None:
+            return params
+        share = self.config.core_share
+        rest = (drawn - share) / max(1 - share, 1e-9)
+        return self.at(params, prices.draw(np.maximum(rest, 0), np) * params.dial.largest)
+
     def explore(
         self,
         params: PricedParams,
@@ -269,9 +281,6 @@ class Priced(PricedCritics):
         A number below `core_share` means the core; the rest of the range gives the price.
         """
         config = self.config
-        if params.dial is not None:
-            rest = (drawn - config.core_share) / max(1 - config.core_share, 1e-9)
-            params = self.at(params, prices.draw(np.maximum(rest, 0), np) * params.dial.largest)
-        own = self.apply(params, obs, prev, core, np).policy
+        own = self.apply(self.at_drawn(params, drawn), obs, prev, core, np).policy
         policy = config.explored(own, core.policy, drawn < config.core_share)
         return self.warm_up.policy(policy, core.policy, prev, drawn)

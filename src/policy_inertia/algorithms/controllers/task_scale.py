@@ -64,8 +64,13 @@ def with_decisions(
         core_action: (B,) the core's actions.
         free: (B,) booleans: where switching costs nothing.
     """
-    decided, known = free & (core_action != prev_action), scale.decision > 0
     worth = jnp.abs(losses.chosen(u, core_action) - losses.chosen(u, prev_action))
+    return with_worth(scale, worth, free & (core_action != prev_action))
+
+
+def with_worth(scale: TaskScale, worth: Array, decided: Array) -> TaskScale:
+    """The scale after decisions that are worth so much; only those count that are `decided`."""
+    known = scale.decision > 0
     worth = jnp.minimum(worth, jnp.where(known, scale.decision / TAIL, jnp.inf))
     mean = (worth * decided).sum() / jnp.maximum(decided.sum(), 1)
     rate = jnp.where(known, RATE, 1.0) * decided.any()

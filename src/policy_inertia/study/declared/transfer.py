@@ -1,4 +1,4 @@
-"""`smooth` around policies that Stable-Baselines3 and sb3-contrib trained, on four tasks.
+"""`smooth` around policies that Stable-Baselines3 and sb3-contrib trained, on seven tasks.
 
 The settings of the cores start from RL Zoo's, without its schedules and normalisation, and with
 fewer steps for PPO.
@@ -6,6 +6,7 @@ fewer steps for PPO.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from policy_inertia.study.core_plan import Cell, Core, CoreStudy
@@ -63,6 +64,44 @@ def _two_way(algorithm: str, steps: int, envs: int, settings: dict[str, Any]) ->
     core = Core(algorithm, SIMPLE.env, steps, envs, settings, SIMPLE.settings["env_kwargs"])
     return _cell("two-way", SIMPLE.name, core, episodes=400)
 
+
+def _signal(task: str, title: str, core: Core) -> Cell:
+    """A cell of one of the small tasks: three seeds, and a short training of the controller."""
+    return dataclasses.replace(_cell(task, title, core), steps=STEPS // 2, seeds=3)
+
+
+ON_POLICY: dict[str, Any] = {
+    "n_steps": 128,
+    "batch_size": 256,
+    "gamma": 0.9,
+    "learning_rate": 1e-3,
+}
+RECURRENT: dict[str, Any] = {
+    "policy": "MlpLstmPolicy",
+    "policy_kwargs": {"lstm_hidden_size": 32, "net_arch": [32], "enable_critic_lstm": False},
+}
+SIGNALS: tuple[Cell, ...] = (
+    _signal(
+        "signals", "seven heads", Core("PPO", "policy_inertia/Signals-v0", 80_000, 8, ON_POLICY)
+    ),
+    _signal(
+        "masked-signal",
+        "action masks",
+        Core("MaskablePPO", "policy_inertia/MaskedSignal-v0", 60_000, 8, ON_POLICY),
+    ),
+    _signal(
+        "hidden-signal",
+        "a memory",
+        Core(
+            "RecurrentPPO",
+            "policy_inertia/HiddenSignal-v0",
+            60_000,
+            8,
+            {**ON_POLICY, "n_epochs": 5, **RECURRENT},
+        ),
+    ),
+)
+"""Cores with several heads, with action masks and with a memory, on small tasks."""
 
 STUDY = CoreStudy(
     "transfer",
@@ -134,6 +173,7 @@ STUDY = CoreStudy(
         _two_way("DQN", 60_000, 4, {**TWO_WAY, **SMALL}),
         _two_way("PPO", 100_000, 8, {"n_steps": 128, "batch_size": 256, "gamma": 0.95}),
         _two_way("QRDQN", 60_000, 4, {**TWO_WAY, **SMALL_QRDQN}),
+        *SIGNALS,
     ),
     seeds=(100, 101, 102, 103, 104),
 )

@@ -32,7 +32,8 @@ def train_core(core: Core, path: Path, seed: int) -> None:
     try:
         algorithm = algorithm_of(core.algorithm)
         settings = copy.deepcopy(core.settings)  # the library changes what it is given
-        model = algorithm("MlpPolicy", env, seed=seed, device="cpu", **settings)
+        policy = settings.pop("policy", "MlpPolicy")
+        model = algorithm(policy, env, seed=seed, device="cpu", **settings)
         model.learn(core.steps)
     finally:
         env.close()

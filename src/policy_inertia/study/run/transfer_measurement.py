@@ -43,7 +43,7 @@ def measure_transfer(core: Path, cell: Cell, seed: int, folder: Path) -> dict[st
         budgets = {repr(share): share * own for share in cell.budgets}
         figures = {
             "core": _figures(bare, fresh),
-            "random": _figures(RandomActions(envs.spaces.actions), fresh),
+            "random": _figures(RandomActions(envs.spaces.actions, bare.masked), fresh),
         }
         levels: dict[str, dict[str, Any]] = {}
         for share, budget in budgets.items():
