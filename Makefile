@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-continuous benchmark-atari clean docs docs-serve notebooks stranger ship-policy
+.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-continuous benchmark-control benchmark-atari clean docs docs-serve notebooks stranger ship-policy
 
 demo: $(VENV)/.core  ## a policy that jitters and one that does not: tables, a picture, a film of both
 	$(BIN)/policy-inertia evaluate two-way-dqn --episodes 200
@@ -61,6 +61,9 @@ benchmark-small-computers: $(VENV)/.test  ## latency of policies in C and in the
 
 benchmark-continuous: $(VENV)/.test  ## latency of filters around continuous policies, beside SB3
 	$(BIN)/python benchmarks/continuous.py
+
+benchmark-control: $(VENV)/.test .venv-peers/.done  ## SAC and the dial on continuous actions, beside SB3 and SBX
+	$(BIN)/python benchmarks/control.py --peers .venv-peers/bin/python
 
 benchmark-atari: $(VENV)/.test  ## learning from pixels beside PyTorch
 	$(BIN)/python benchmarks/atari.py

@@ -17,6 +17,7 @@ from policy_inertia.metrics.measures import FLUCTUATION, MEASURES
 from policy_inertia.metrics.setting_rows import loosest_within
 from policy_inertia.policies.action_filters import rule_table
 from policy_inertia.policies.continuous import ContinuousCore
+from policy_inertia.policies.protocol import Predictor
 
 HALVINGS = 4  # of the step between two settings, for each budget
 CLOSE = 0.95  # share of a budget that is close enough to it
@@ -68,7 +69,7 @@ def calibrate_filter(
     with opened(env, episodes, env_kwargs) as envs:
         measured, rows = Episodes(envs, episodes, seed), []
         for done, setting in enumerate(values, 1):
-            rows.append(_row(core.with_setting(setting), setting, measured))
+            rows.append(measured_row(core.with_setting(setting), setting, measured))
             if progress is not None:
                 progress(done, len(values))
         curve = FilterCurve(rule_table.to_dict(rule), name, envs.name, episodes, seed, tuple(rows))
@@ -94,17 +95,31 @@ def refine_filter(
     """
     curve = core.curve
     assert curve is not None, "only a calibrated filter can be refined"
-    rows = list(curve.rows)
+    rows: Sequence[FilterRow] = curve.rows
     with opened(env, curve.episodes, env_kwargs) as envs:
         episodes = Episodes(envs, curve.episodes, curve.seed)
-        for _ in range(HALVINGS):
-            smooth = loosest_within(rows, lambda row: row.fluctuation_bound, budget)
-            if smooth is None or smooth is rows[0] or smooth.fluctuation_bound > CLOSE * budget:
-                break
-            place = rows.index(smooth)
-            middle = _middle(smooth.setting, rows[place - 1].setting)
-            rows.insert(place, _row(core.with_setting(middle), middle, episodes))
+        rows = refined_rows(rows, lambda x: measured_row(core.with_setting(x), x, episodes), budget)
     return core.calibrated(replace(curve, rows=tuple(rows)))
+
+
+def refined_rows(
+    rows: Sequence[FilterRow], at: Callable[[float], FilterRow], budget: float
+) -> list[FilterRow]:
+    """The rows, and more of them between the one that keeps a budget and the next looser one.
+
+    Args:
+        rows: From the loosest to the smoothest.
+        at: Measures one setting.
+        budget: The budget, an action fluctuation.
+    """
+    rows = list(rows)
+    for _ in range(HALVINGS):
+        smooth = loosest_within(rows, lambda row: row.fluctuation_bound, budget)
+        if smooth is None or smooth is rows[0] or smooth.fluctuation_bound > CLOSE * budget:
+            break
+        place = rows.index(smooth)
+        rows.insert(place, at(_middle(smooth.setting, rows[place - 1].setting)))
+    return rows
 
 
 def _middle(a: float, b: float) -> float:
@@ -112,8 +127,13 @@ def _middle(a: float, b: float) -> float:
     return math.sqrt(a * b) or (a + b) / 2
 
 
-def _row(core: ContinuousCore, setting: float, episodes: Episodes) -> FilterRow:
-    evaluation = episodes.run(core)
+def measured_row(policy: Predictor, setting: float, episodes: Episodes) -> FilterRow:
+    """The figures of a policy at one setting.
+
+    Raises:
+        InputError: An episode is too short to move in.
+    """
+    evaluation = episodes.run(policy)
     moved = FLUCTUATION.values(evaluation)
     if moved is None:
         raise InputError(

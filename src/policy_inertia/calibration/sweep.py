@@ -20,10 +20,12 @@ from policy_inertia.metrics.setting_rows import loosest_within
 from policy_inertia.policies.policy import Policy
 from policy_inertia.seeds import Stream
 
-FINE = 0.02  # refinement stops when neighbours differ by less; the noise is as large
+FINE = 0.02  # refinement stops when neighbours differ by less; the noise is as large. Of Box
+# actions, which may move very little: a share of the largest fluctuation
 FROZEN = 0.01  # the sweep goes on to higher settings until the oscillation ratio is this low
 FURTHER = 4  # settings beyond that, until the policy never switches
 CLOSE = 0.005  # how closely a setting is searched for below a given budget
+CLOSE_SHARE = 0.05  # the same for Box actions, as a share of the budget
 HALVINGS = 8  # of the stretch between two settings, in that search
 
 RowAt = Callable[[float], Row]
@@ -119,6 +121,7 @@ def refine(
     table = policy.calibration
     assert table is not None, "only a calibration can be refined"
     rows = list(table.rows)
+    close = CLOSE if policy.spaces.actions.finite else CLOSE_SHARE * budget
     with opened(env, table.episodes, env_kwargs) as envs:
         episodes = Episodes(envs, table.episodes, table.seed)
         for _ in range(HALVINGS):
@@ -129,7 +132,7 @@ def refine(
             high = rows[place - 1]
             if low.mode != high.mode:
                 break
-            apart = high.oscillation_ratio - low.oscillation_ratio > CLOSE
+            apart = high.oscillation_ratio - low.oscillation_ratio > close
             if not apart or _is_cliff(low.setting, high.setting):
                 break
             middle = policy.at_row(dataclasses.replace(low, setting=_middle(low, high)))
@@ -158,7 +161,9 @@ def _sweep(
     if not more:
         return rows
     # a dial of Box actions knows no prices beyond the largest that it learned
-    return _refined(_extended(rows, at) if policy.spaces.actions.finite else rows, at)
+    if policy.spaces.actions.finite:
+        return _refined(_extended(rows, at), at)
+    return _refined(rows, at, FINE * max(row.oscillation_ratio for row in rows))
 
 
 def _best_rows(sweeps: dict[int, list[Row]], curves: Sequence[Curve]) -> list[Row]:
@@ -200,7 +205,7 @@ def _extended(rows: list[Row], at: RowAt) -> list[Row]:
     return rows
 
 
-def _refined(rows: list[Row], at: RowAt) -> list[Row]:
+def _refined(rows: list[Row], at: RowAt, fine: float = FINE) -> list[Row]:
     """Add settings halfway between the two neighbours that differ most in oscillation."""
     rows = list(rows)
     for _ in range(SETTINGS if len(rows) > 1 else 0):
@@ -211,7 +216,7 @@ def _refined(rows: list[Row], at: RowAt) -> list[Row]:
             for one, other in pairwise(rows)
         ]
         i = int(np.argmax(steps))
-        if steps[i] <= FINE:
+        if steps[i] <= fine:
             break
         rows.insert(i + 1, at(_middle(rows[i], rows[i + 1])))
     return rows

@@ -11,21 +11,25 @@ from tyro.conf import DisallowNone, Positional
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.flags import Trust, default_is
 from policy_inertia.cli.view import say, working
+from policy_inertia.files import write_file
 
 if TYPE_CHECKING:
     from policy_inertia.study.analysis.at_budget import Record
 
 
+LARGEST_PAGE = 2**24  # bytes
+
+
 @dataclass(frozen=True)
 class AtBudget(Command):
-    """Compare a study's methods at the same oscillation.
+    """Compare a study's methods at the same oscillation, or at the same movement of Box actions.
 
     Prints Markdown tables of what every method returns, and how often it crashes, within the same
-    budgets of oscillation, and of what it would return without a time limit. Cells are means and
-    95% t-intervals over seeds. The best constant action is a rival too. The last tables show each
-    dial minus its best rival, and minus hysteresis on its own core, paired by seed. With --ours,
-    the tables show one policy minus every other; what is bold stands after Holm's correction for
-    all cells.
+    budgets, and of what it would return without a time limit. Cells are means and 95% t-intervals
+    over seeds. The best constant action is a rival too, for Box actions random ones. The last
+    tables show each dial minus its best rival, and minus the filter on its own core, paired by
+    seed. With --ours, the tables show one policy minus every other; what is bold stands after
+    Holm's correction for all cells.
     """
 
     name: ClassVar[str] = "at-budget"
@@ -39,13 +43,26 @@ class AtBudget(Command):
     """Where to store the records."""
     ours: Annotated[DisallowNone[str | None], default_is("all tables")] = None
     """Compare this policy, by its name in the tables, with every other one."""
+    page: Annotated[DisallowNone[Path | None], default_is("print the tables")] = None
+    """Write the tables of the study of control into this Markdown file, between its two marks."""
     trust: Trust = False
 
     def run(self) -> None:
         from policy_inertia.study.report.markdown import budget_page, paired_page
 
         records = self._records()
+        if self.page is not None:
+            self._write(self.page, records)
+            return
         say(budget_page(records) if self.ours is None else paired_page(records, self.ours))
+
+    def _write(self, page: Path, records: list[Record]) -> None:
+        from policy_inertia.storage import read_file
+        from policy_inertia.study.report.control_page import control_tables, with_tables
+
+        text = read_file(page, LARGEST_PAGE).decode(errors="replace")
+        write_file(page, with_tables(text, control_tables(records)).encode())
+        say(f"Tables written to {page}")
 
     def _records(self) -> list[Record]:
         """Read the records, or collect and store them if a study's folder is given."""

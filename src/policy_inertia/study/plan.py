@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from policy_inertia.errors import InputError, nearest
+from policy_inertia.methods import DISCRETE
 from policy_inertia.run_settings import RunConfig, merge, settings
 
 MOST_SEEDS = 10_000
@@ -32,7 +33,8 @@ class Extra:
     A level is a threshold of the hysteresis filter, or a budget: an oscillation ratio that the
     policy keeps by its price (a dial), by its rate (a method that plans with limits), by the filter
     (every other policy), or by the limit with the best return. A policy that holds its actions by
-    itself keeps a budget as it is, or not at all.
+    itself keeps a budget as it is, or not at all. Of Box actions, a budget is an action
+    fluctuation, and the filter is the best one of all.
     """
 
     budget: bool
@@ -95,7 +97,7 @@ class Experiment:
     about: str = ""
     ablation: bool = False
     hysteresis: tuple[float, ...] = ()  # thresholds of the filter to evaluate
-    budgets: tuple[float, ...] = ()  # oscillation ratios to hold every policy to
+    budgets: tuple[float, ...] = ()  # oscillation ratios (Box: fluctuations) to hold policies to
     limits: tuple[float, ...] = ()  # oscillation ratios to reach by limits on switching
     on_request: bool = False  # run only if `--only` names it
 
@@ -216,7 +218,8 @@ class Study:
         )
         path = folder / "runs" / task / variant / f"seed-{seed}"
         label = f"{line.task.name}, {line.label}, seed {seed}"
-        if config.repeats != (1,):  # the policy chooses how long it holds: nothing to filter
+        # a policy that holds its actions by itself leaves hysteresis nothing to filter
+        if config.repeats != (1,) and config.actions == DISCRETE:
             return Run(label, config, path, budgets=experiment.budgets)
         traits = config.config.traits
         limits = () if traits.one_budget else experiment.limits  # it was trained for one already

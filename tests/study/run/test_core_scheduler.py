@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from policy_inertia import InputError
+from policy_inertia.calibration.all_filters import RULES
 from policy_inertia.study.core_plan import Cell, Core, CoreStudy
 from policy_inertia.study.core_records import RECORD, CoreRecords, read_core_record
 from policy_inertia.study.run import core_scheduler
 from policy_inertia.study.run.core_job import core_job, execute
 from policy_inertia.study.run.core_scheduler import run_core_study
-from policy_inertia.study.run.filter_measurement import RULES
 
 PPO = {"n_steps": 32, "n_epochs": 1, "policy_kwargs": {"net_arch": [8]}}
 CORE = Core("PPO", "Pendulum-v1", 64, 1, PPO, {"max_episode_steps": 20})

@@ -1,4 +1,4 @@
-"""Methods at the same oscillation: their return and crash rate within one budget.
+"""Methods at the same oscillation, or movement of Box actions: return and crash rate in a budget.
 
 A record is one run held to one budget, with greedy or with sampled actions. All tables are made
 from records, and records.csv stores them.
@@ -17,15 +17,23 @@ import numpy as np
 
 from policy_inertia.errors import InputError
 from policy_inertia.files import write_file
-from policy_inertia.methods import METHODS
-from policy_inertia.metrics.measures import CRASHES, MEASURES, RETURN
+from policy_inertia.methods import DISCRETE, TABLES, Method, find_method
+from policy_inertia.metrics.measures import (
+    CRASHES,
+    FLUCTUATION,
+    MEASURES,
+    OSCILLATION,
+    RETURN,
+    Measure,
+)
 from policy_inertia.storage import read_file
 from policy_inertia.study.analysis.statistics import Estimate, mean_and_t_interval
 from policy_inertia.study.results import Levels, LineResults, Results
 
 Actions = Literal["greedy", "sampled"]
 ACTIONS: tuple[Actions, ...] = ("greedy", "sampled")
-CORE = "core of "  # starts the label of a dial's core without its controller, with hysteresis
+CORE = "core of "  # starts the label of a dial's core without its controller, with a filter
+FILTER = "hysteresis"  # what records call a core's filter; of Box actions it is the best one
 IN_BUCKET = ", in a bucket"  # ends the label of a policy within the best limit
 TUNED = ", tuned in a bucket"  # ... with the best price or threshold inside it
 CALIBRATED_RETURN = "calibrated_return"  # on the episodes that chose the setting
@@ -48,6 +56,12 @@ class Record:
     budget: float
     actions: Actions
     figures: dict[str, float] = field(default_factory=dict)
+
+
+def budget_measure(records: Iterable[Record]) -> Measure:
+    """Return what the budgets are about: the movement of Box actions, else the oscillation."""
+    moves = any(FLUCTUATION.name in r.figures for r in records)
+    return FLUCTUATION if moves else OSCILLATION
 
 
 COLUMNS = ("task", "label", "method", "seed", "budget", "actions")
@@ -93,8 +107,8 @@ def budget_records(results: Results) -> list[Record]:
     for experiment in results.experiments:
         for line in experiment.lines:
             records += _line_records(line, line.label, line.method, line.budgets)
-            records += _line_records(line, CORE + line.label, "hysteresis", line.core_budgets)
-            plans = METHODS[line.method].config.traits.limit
+            records += _line_records(line, CORE + line.label, FILTER, line.core_budgets)
+            plans = line_method(line).config.traits.limit
             method = line.method if plans else "bucket"
             records += _line_records(line, line.label + IN_BUCKET, method, line.limits)
             records += _line_records(line, line.label + TUNED, method, line.tuned_limits)
@@ -104,6 +118,21 @@ def budget_records(results: Results) -> list[Record]:
             "'budgets = [0.05, 0.1]' or 'limits = [0.05, 0.1]', and run the study again"
         )
     return records
+
+
+def line_method(line: LineResults) -> Method:
+    """Return the row of a line's method, for the kind of its actions."""
+    return find_method(line.method, line.config.get("actions", DISCRETE))
+
+
+def _known_method(name: str) -> Method | None:
+    """Return a method's row by its name in a record; None for a rival that is no method."""
+    return next((table[name] for table in TABLES.values() if name in table), None)
+
+
+def _has_sizes(method: Method) -> bool:
+    """Whether lines of a method are sizes of one policy: of a penalty, a hold, or a budget."""
+    return bool(method.penalty) or method.repeats != (1,) or method.config.traits.one_budget
 
 
 def _line_records(line: LineResults, label: str, method: str, levels: Levels) -> Iterator[Record]:
@@ -184,15 +213,14 @@ class AtBudget:
 def at_budgets(records: Sequence[Record]) -> list[AtBudget]:
     """Group records by policy, budget and actions.
 
-    The sizes of a penalty count as one policy: for each seed, the size with the best return in
-    calibration. So do the runs of a method that is trained for one budget each. The reported
-    episodes have no part in that choice.
+    The sizes of a penalty count as one policy, and so do lengths of holds: for each seed, the size
+    with the best return in calibration. So do the runs of a method that is trained for one budget
+    each. The reported episodes have no part in that choice.
     """
     groups: dict[tuple[str, str, float, Actions], list[Record]] = {}
     for r in records:
-        method = METHODS.get(r.method)
-        sized = method is not None and (method.penalty or method.config.traits.one_budget)
-        name = r.method if sized else r.label
+        method = _known_method(r.method)
+        name = r.method if method is not None and _has_sizes(method) else r.label
         groups.setdefault((r.task, name, r.budget, r.actions), []).append(r)
     return [_group(key, group) for key, group in groups.items()]
 
@@ -208,7 +236,7 @@ def _group(key: tuple[str, str, float, Actions], group: list[Record]) -> AtBudge
         known = [(value, r) for value, r in reached if value is not None]
         if known:
             within[seed] = max(known, key=lambda pair: pair[0])[1]
-    method = METHODS.get(group[0].method)
+    method = _known_method(group[0].method)
     dial = method is not None and method.config.traits.adjustable
     return AtBudget(task, name, dial, budget, actions, len(by_seed), within)
 

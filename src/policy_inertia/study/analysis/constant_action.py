@@ -1,4 +1,7 @@
-"""The rival that never switches: one action, always. A policy must beat it to be worth anything."""
+"""The rivals that learn nothing: one action, always, and random actions where actions are Box.
+
+A policy must beat them to be worth anything.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,16 @@ import numpy as np
 
 from policy_inertia.envs.making import make_vector
 from policy_inertia.evaluation.evaluate import evaluate
+from policy_inertia.methods import DISCRETE
 from policy_inertia.metrics.measures import RETURN
+from policy_inertia.policies.random_actions import RandomActions
 from policy_inertia.run_settings import RunConfig
 from policy_inertia.seeds import Stream, stream_seed
 from policy_inertia.study.analysis.at_budget import ACTIONS, Record, evaluation_figures
 from policy_inertia.study.results import LineResults, Results
 
 LABEL = "one action"
+RANDOM = "random actions"
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,8 @@ def constant_action_records(
     """Return records of the best single action of each task, for every seed and budget.
 
     A policy that never switches keeps every budget. The best action is chosen on the episodes that
-    calibrate the other policies.
+    calibrate the other policies. Box actions have random actions instead, at a budget of 1, which
+    every policy keeps.
 
     Args:
         results: the results of a study with budgets.
@@ -47,8 +54,23 @@ def constant_action_records(
         for line in tasks.values():
             if watch is not None:
                 watch(f"{line.task}: {LABEL}")
-            records += _task_records(line)
+            rival = _task_records if line.config.get("actions", DISCRETE) == DISCRETE else _random
+            records += rival(line)
     return records
+
+
+def _random(line: LineResults) -> Iterator[Record]:
+    config = RunConfig.from_dict(line.config)
+    envs, spaces = make_vector(config.env, 1, config.test_kwargs)
+    envs.close()
+    policy = RandomActions(spaces.actions)
+    for seed in line.seeds:
+        first = stream_seed(seed, Stream.FINAL)
+        final = evaluate(policy, config.env, config.final_episodes, first, True, config.test_kwargs)
+        summary = final.summary()
+        figures = evaluation_figures(summary, summary[RETURN.name], config.gamma)
+        for actions in ACTIONS:
+            yield Record(line.task, RANDOM, RANDOM, seed, 1.0, actions, figures)
 
 
 def _task_records(line: LineResults) -> Iterator[Record]:

@@ -1,10 +1,10 @@
-"""Markdown tables: methods at the same oscillation."""
+"""Markdown tables: methods at the same oscillation, or at the same movement of Box actions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from policy_inertia.metrics.measures import CRASHES, OSCILLATION, RETURN
+from policy_inertia.metrics.measures import CRASHES, FLUCTUATION, OSCILLATION, RETURN, Measure
 from policy_inertia.study.analysis.at_budget import (
     ACTIONS,
     DISCOUNTED_RETURN,
@@ -14,6 +14,7 @@ from policy_inertia.study.analysis.at_budget import (
     Record,
     RivalComparison,
     at_budgets,
+    budget_measure,
     core_comparisons,
     rival_comparisons,
 )
@@ -23,17 +24,20 @@ from policy_inertia.study.report.markdown_cells import head, interval, plus_minu
 RETURN_AND_CRASHES = {RETURN.name: ".1f", CRASHES.name: ".2f"}
 DISCOUNTED = {DISCOUNTED_RETURN: ".1f"}
 MEASURED = {OSCILLATION.name: ".3f"}
+SYMBOLS = {OSCILLATION.name: "ξ", FLUCTUATION.name: "fluctuation"}
+"""What the head of a table calls the measure of its budgets."""
 
 
 def budget_page(records: Sequence[Record]) -> str:
     """Return all tables of a study's policies at their budgets, for greedy and sampled actions."""
-    rows = at_budgets(records)
+    rows, measure = at_budgets(records), budget_measure(records)
+    measured = {measure.name: measure.format.strip("{:}")}
     tables = []
     for actions in ACTIONS:
         tables += [
-            budget_tables(rows, actions),
-            budget_tables(rows, actions, MEASURED),
-            budget_tables(rows, actions, DISCOUNTED),
+            budget_tables(rows, actions, measure=measure),
+            budget_tables(rows, actions, measured, measure),
+            budget_tables(rows, actions, DISCOUNTED, measure),
             rival_table(rival_comparisons(rows, actions)) + "\n",
             core_table(core_comparisons(rows, actions)) + "\n",
         ]
@@ -41,7 +45,10 @@ def budget_page(records: Sequence[Record]) -> str:
 
 
 def budget_tables(
-    rows: Sequence[AtBudget], actions: Actions, formats: dict[str, str] = RETURN_AND_CRASHES
+    rows: Sequence[AtBudget],
+    actions: Actions,
+    formats: dict[str, str] = RETURN_AND_CRASHES,
+    measure: Measure = OSCILLATION,
 ) -> str:
     """Return a table for each task: policies down, budgets across.
 
@@ -49,14 +56,15 @@ def budget_tables(
         rows: policies at their budgets.
         actions: which of the rows to show.
         formats: the figures in a cell, each with its format.
+        measure: what the budgets are about.
     """
     shown = [m for m in rows if m.actions == actions]
-    budgets = sorted({m.budget for m in shown})
     lines = []
     for task in dict.fromkeys(m.task for m in shown):
         lines += [f"**{task}**, {actions} actions", ""]
-        lines += head("", *(f"ξ ≤ {b:g}" for b in budgets))
         here = [m for m in shown if m.task == task]
+        budgets = sorted({m.budget for m in here})
+        lines += head("", *(f"{SYMBOLS[measure.name]} ≤ {b:g}" for b in budgets))
         for name in dict.fromkeys(m.name for m in here):
             cells = {m.budget: _budget_cell(m, formats) for m in here if m.name == name}
             lines.append(row(name, *(cells.get(b, "") for b in budgets)))
@@ -74,23 +82,26 @@ def _budget_cell(m: AtBudget, formats: dict[str, str]) -> str:
 
 def paired_page(records: Sequence[Record], ours: str) -> str:
     """Return a table for each task of one policy minus every other: return, then crash rate."""
-    rows = at_budgets(records)
+    rows, budgeted = at_budgets(records), budget_measure(records)
     pages = []
     for measure, style in ((RETURN, ".2f"), (CRASHES, ".3f")):
         cells = paired_differences(rows, ours, measure.name)
         if cells:
-            pages.append(paired_tables(cells, f"{measure.label} of '{ours}' minus", style))
+            title = f"{measure.label} of '{ours}' minus"
+            pages.append(paired_tables(cells, title, style, budgeted))
     return "\n".join(pages)
 
 
-def paired_tables(cells: Sequence[PairedDifference], title: str, style: str) -> str:
+def paired_tables(
+    cells: Sequence[PairedDifference], title: str, style: str, measure: Measure = OSCILLATION
+) -> str:
     """Return a table for each task: rivals down, budgets across; what is resolved is bold."""
-    budgets = sorted({c.budget for c in cells})
     lines = []
     for task in dict.fromkeys(c.task for c in cells):
         here = {(c.rival, c.budget): c for c in cells if c.task == task}
+        budgets = sorted({budget for _, budget in here})
         lines += [f"**{task}**, greedy actions, paired by seed", ""]
-        lines += head(title, *(f"ξ ≤ {b:g}" for b in budgets))
+        lines += head(title, *(f"{SYMBOLS[measure.name]} ≤ {b:g}" for b in budgets))
         for rival in dict.fromkeys(name for name, _ in here):
             shown = (here.get((rival, b)) for b in budgets)
             texts = ("" if c is None else interval(c.estimate, style, c.resolved) for c in shown)

@@ -7,9 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from policy_inertia.calibration.all_filters import LIMITS as LIMITS_ON_MOVEMENT
+from policy_inertia.calibration.all_filters import RULES, wide_settings
+from policy_inertia.calibration.filter_sweep import HALVINGS
 from policy_inertia.calibration.first_settings import SETTINGS
 from policy_inertia.calibration.within_limits import EVERY, LIMITS
 from policy_inertia.evaluation.evaluate import evaluate
+from policy_inertia.methods import DISCRETE
 from policy_inertia.run_settings import RunConfig
 from policy_inertia.study.plan import EXTRAS, Extra, Run, Study
 from policy_inertia.study.run.scheduler import done_or_recorded
@@ -32,16 +36,24 @@ class Pace:
         evaluations = -(-c.steps // c.eval_every) + 1
         levels = sum(len(getattr(run, name)) for name in EXTRAS)
         final = c.final_episodes * self.modes * (1 + levels)
-        sweeps = sum(_measurements(extra) for name, extra in EXTRAS.items() if getattr(run, name))
+        sweeps = sum(
+            _measurements(extra, c, len(getattr(run, name)))
+            for name, extra in EXTRAS.items()
+            if getattr(run, name)
+        )
         final += sweeps * c.calibration_episodes
         episodes = evaluations * c.eval_episodes + final
         return self.start + c.steps * self.step + self.episode * episodes
 
 
-def _measurements(extra: Extra) -> int:
+def _measurements(extra: Extra, config: RunConfig, levels: int) -> int:
     """How many settings and limits an extra evaluation measures, about."""
     if not extra.budget:
         return 0
+    traits = config.config.traits
+    if config.actions != DISCRETE and (extra.core or not traits.dial):
+        rules = LIMITS_ON_MOVEMENT if traits.nested and not extra.core else RULES
+        return sum(len(wide_settings(rule)) for rule in rules.values()) + levels * HALVINGS
     if not extra.limits:
         return 2 * SETTINGS + 1
     return len(LIMITS) * (SETTINGS // EVERY if extra.tuned else 1)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from policy_inertia.calibration.all_filters import RULES, wide_settings
 from policy_inertia.calibration.filter_sweep import calibrate_filter, refine_filter
 from policy_inertia.calibration.measurements import Episodes, opened
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.filter_curve import FilterCurve
 from policy_inertia.metrics.measures import FLUCTUATION, RETURN, Evaluation
-from policy_inertia.policies.action_filters.movement_limit import MovementLimit
-from policy_inertia.policies.action_filters.rule import Rule
-from policy_inertia.policies.action_filters.rule_table import FILTERS
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.core_loaders import load_core
 from policy_inertia.policies.random_actions import RandomActions
@@ -22,14 +19,6 @@ from policy_inertia.seeds import Stream
 from policy_inertia.study.core_plan import Cell
 
 MEASURED = (RETURN.name, FLUCTUATION.name, "jerk", "length")
-RULES: dict[str, Rule] = {
-    **{rule.name.replace("_", " "): rule for rule in FILTERS},
-    "hard limit, burst 1": MovementLimit(1.0, burst=1.0),
-    "hard limit, burst 0.1": MovementLimit(1.0, burst=0.1),
-}
-"""The filters, each at its loosest setting."""
-EVERY = 3  # of a filter's own settings; the settings of the budgets lie between them
-FURTHER = 3  # settings beyond the filter's own, for cores that hardly move
 
 
 def measure_filters(core: Path, cell: Cell, seed: int, folder: Path) -> dict[str, Any]:
@@ -77,25 +66,8 @@ def measure_filters(core: Path, cell: Cell, seed: int, folder: Path) -> dict[str
 
 def _calibrated(policy: ContinuousCore, envs: Envs, cell: Cell, seed: int) -> ContinuousCore:
     assert policy.rule is not None
-    settings = _settings(policy.rule)
+    settings = wide_settings(policy.rule)
     return calibrate_filter(policy, envs, cell.calibration_episodes, seed, settings)
-
-
-def _settings(rule: Rule) -> list[float]:
-    """Settings from loose to smooth, over a wider range than the rule's own."""
-    own = rule.settings()
-    coarse = [*own[:-1:EVERY], own[-1]]
-    ratio = coarse[-1] / coarse[-2]
-    further = [coarse[-1] * ratio**k for k in range(1, FURTHER + 1)]
-    return coarse + [setting for setting in further if _is_valid(rule, setting)]
-
-
-def _is_valid(rule: Any, setting: float) -> bool:
-    try:
-        replace(rule, **{rule.adjustable: setting})
-    except InputError:
-        return False
-    return True
 
 
 def _at_budget(policy: ContinuousCore, budget: float, episodes: Episodes) -> dict[str, Any]:

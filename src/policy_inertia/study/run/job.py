@@ -17,8 +17,9 @@ from typing import Any
 
 import jax
 
+from policy_inertia.calibration.best_filter import BestFilter
 from policy_inertia.calibration.measurements import Episodes, opened
-from policy_inertia.calibration.sweep import calibrate
+from policy_inertia.calibration.sweep import calibrate, refine
 from policy_inertia.calibration.within_limits import LIMITS, best_within, within_limits
 from policy_inertia.errors import InputError, Stopped
 from policy_inertia.evaluation.evaluate import sampled_and_greedy
@@ -154,18 +155,34 @@ def _choices(extra: Extra, policy: Policy, config: RunConfig) -> Choose:
             }
 
         return best
-    if policy.repeats != (1,):
+    if policy.repeats != (1,) and policy.spaces.actions.finite:
         return _as_it_is(policy, config)
     if extra.core:
         policy = policy.core()
+    if not policy.spaces.actions.finite and not policy.traits.dial:
+        return _filtered(BestFilter(policy, env, episodes, config.seed, kwargs))
     if policy.calibration is None:
         policy = calibrate(policy, env, episodes, config.seed, env_kwargs=kwargs)
-    table, calibrated = policy.calibration, policy
-    assert table is not None
+    calibrated = policy
 
     def within(budget: float) -> tuple[Policy, dict[str, Any]]:
-        row = table.within(budget)
-        return calibrated.at_row(row), {"calibrated_return": row.figures[RETURN.name]}
+        dial = calibrated
+        if not dial.spaces.actions.finite:  # filters are set as finely as this
+            dial = refine(dial, env, budget, kwargs)
+        assert dial.calibration is not None
+        row = dial.calibration.within(budget)
+        return dial.at_row(row), {"calibrated_return": row.figures[RETURN.name]}
+
+    return within
+
+
+def _filtered(filters: BestFilter) -> Choose:
+    """Choose the best filter of a policy with Box actions at each budget."""
+
+    def within(budget: float) -> tuple[Any, dict[str, Any]]:
+        policy, name, row = filters.within(budget)
+        about = {"filter": name, "setting": row.setting}
+        return policy, {"calibrated_return": row.figures[RETURN.name], **about}
 
     return within
 
