@@ -16,6 +16,7 @@ from policy_inertia.envs.making import EnvLike
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.calibration_table import Calibration, Row
+from policy_inertia.metrics.measures import OSCILLATION
 from policy_inertia.metrics.setting_rows import loosest_within
 from policy_inertia.policies.policy import Policy
 from policy_inertia.seeds import Stream
@@ -129,12 +130,19 @@ def refine(
             high = rows[place - 1]
             if low.mode != high.mode:
                 break
-            apart = high.oscillation_ratio - low.oscillation_ratio > CLOSE
+            apart = high.oscillation_ratio - low.oscillation_ratio > CLOSE * _unit(rows)
             if not apart or _is_cliff(low.setting, high.setting):
                 break
             middle = policy.at_row(dataclasses.replace(low, setting=_middle(low, high)))
             rows.insert(place, episodes.row(middle, _middle(low, high)))
     return policy.replace(calibration=dataclasses.replace(table, rows=tuple(rows)))
+
+
+def _unit(rows: Sequence[Row]) -> float:
+    """What `FINE` and `CLOSE` are shares of: all steps, or the largest movement of Box actions."""
+    if rows[0].measure == OSCILLATION.name:
+        return 1.0
+    return max(row.oscillation_ratio for row in rows)
 
 
 def _middle(low: Row, high: Row) -> float:
@@ -211,7 +219,7 @@ def _refined(rows: list[Row], at: RowAt) -> list[Row]:
             for one, other in pairwise(rows)
         ]
         i = int(np.argmax(steps))
-        if steps[i] <= FINE:
+        if steps[i] <= FINE * _unit(rows):
             break
         rows.insert(i + 1, at(_middle(rows[i], rows[i + 1])))
     return rows

@@ -30,6 +30,8 @@ class Kind:
         limit: The class of its limits.
         together: Whether a budget and a limit can be asked for together.
         trains: Whether a controller can be trained.
+        plans: Whether a controller learns to plan with a limit; else the limit is put around it.
+        inertia: Whether the paper's inertia can be trained.
         numbers: Whether actions are numbers, each of which may be declared.
         remedy: What to do instead where no controller can be trained.
         budget_name: The argument of `smooth` that is a budget of this kind alone; empty if none.
@@ -41,6 +43,8 @@ class Kind:
     limit: type[Any]
     together: bool = False
     trains: bool = True
+    plans: bool = True
+    inertia: bool = True
     numbers: bool = False
     remedy: str = "use the filters and limits that are for these"
     budget_name: str = ""
@@ -58,6 +62,16 @@ class Kind:
         raise InputError(
             f"the limit is {limit}: for these actions give {self.limit.__name__}(rate, burst)"
         )
+
+    def obstacle(self, core: Any) -> str:
+        """Why no controller can be trained around a core, and what to do; empty if it can."""
+        if not self.trains:
+            return f"that is for Discrete actions: {self.remedy}"
+        if self.numbers and core.spaces.pixels:
+            return "around continuous actions it cannot see pixels: use filters and limits"
+        if self.numbers and set(core.dimensions) != {"absolute"}:
+            return "it is for numbers that are all absolute: leave the dimensions out"
+        return ""
 
     def declared(self, core: Any, dimensions: Sequence[Any]) -> Any:
         """The core, with each number of its actions declared.
@@ -96,7 +110,8 @@ KINDS: dict[str, Kind] = {
         check_fluctuation,
         MovementLimit,
         together=True,
-        trains=False,
+        plans=False,
+        inertia=False,
         numbers=True,
         budget_name="max_fluctuation",
     ),

@@ -1,8 +1,8 @@
 """Make a policy smooth without changing it, with as little as it takes, and recommend a policy.
 
 First the core is measured, then filters, which takes seconds. Only if that is not enough, a
-controller is trained around a core with Discrete actions. All of them act on the same held-out
-episodes. The best one within the budget is recommended; with a limit, the best one that keeps it.
+controller is trained around the core. All of them act on the same held-out episodes. The best one
+within the budget is recommended; with a limit, the best one that keeps it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from policy_inertia.errors import InputError
 from policy_inertia.policies.action_filters.action_filter import Dimension
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
 from policy_inertia.policies.core_loaders import load_core
-from policy_inertia.policies.core_policy import core_policy
+from policy_inertia.policies.core_policy import core_policy, spaces_around
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import core_identity
@@ -107,11 +107,12 @@ def smooth(
     options = {"env_kwargs": env_kwargs, "warn": warn, **(core_options or {})}
     core = _check_core(load_core(core, env, **options), env, env_kwargs, dimensions)
     asked = _asked(core, budget, max_fluctuation, limit, loss, train)._replace(safe=safe)
-    trains = _trains(asked, hysteresis_only, mu)
-    config = controller_settings(env, steps, mu, asked.learned, warmup, seed, changes)
+    trains = _trains(asked, core, hysteresis_only, mu)
+    actions = core.spaces.actions.kind
+    config = controller_settings(env, actions, steps, mu, asked.learned, warmup, seed, changes)
     bare = core_policy(core, config.env, config.test_kwargs)
     if train:
-        refuse_large(bare.spaces.spec.obs_dim, config.buffer_size)
+        refuse_large(spaces_around(core).spec.obs_dim, config.buffer_size)
     with contextlib.ExitStack() as stack:
         folder, training = None, None
         if out is not None or trains:
@@ -119,7 +120,7 @@ def smooth(
             folder = SmoothFolder(path, core_identity(core), resume)
             stack.callback(folder.close)
             if trains:
-                about = (config, folder.controller, env, bare, resume, progress, warn, log)
+                about = (config, folder.controller, env, core, resume, progress, warn, log)
                 training = Training(*about)
         envs = stack.enter_context(opened(env, episodes, config.test_kwargs))
         result = _answer(Lab(envs, config, episodes, watch), bare, asked, training)
@@ -139,7 +140,7 @@ class Asked(NamedTuple):
     @property
     def learned(self) -> Limit | None:
         """The limit that a controller plans with."""
-        return self.limit if self.kind.trains else None
+        return self.limit if self.kind.trains and self.kind.plans else None
 
 
 def _answer(lab: Lab, bare: Any, asked: Asked, training: Training | None) -> Smoothed:
@@ -279,16 +280,22 @@ def _budget(
     return budget
 
 
-def _trains(asked: Asked, hysteresis_only: bool, mu: bool) -> bool:
+def _trains(asked: Asked, core: Any, hysteresis_only: bool, mu: bool) -> bool:
     """Whether a controller may be trained; raise if the flags contradict each other."""
     if asked.train and hysteresis_only:
         raise InputError("train and hysteresis_only contradict each other: give one of them")
-    if (asked.train or mu) and not asked.kind.trains:
+    if mu and not asked.kind.inertia:
         raise InputError(
-            f"{'train' if asked.train else 'mu'} asks for a trained controller, which is for "
-            f"Discrete actions: {asked.kind.remedy}, or leave it out"
+            "mu asks for the paper's inertia, which has no budget of movement: leave it out, and a "
+            "controller for every price of movement is trained"
         )
-    return asked.kind.trains and not hysteresis_only
+    obstacle = asked.kind.obstacle(core)
+    if (asked.train or mu) and obstacle:
+        raise InputError(
+            f"{'train' if asked.train else 'mu'} asks for a trained controller, and {obstacle}, or "
+            "leave it out"
+        )
+    return not obstacle and not hysteresis_only
 
 
 def _check_core(
