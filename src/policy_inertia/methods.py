@@ -139,7 +139,7 @@ AROUND_A_CORE: dict[str, Method] = {
 AROUND_A_BOX_CORE: dict[str, Method] = {
     "smooth": Method(
         "a controller for every price of movement around a frozen core",
-        BoxDialConfig(core=BoxFrozenConfig(), hidden=(128, 128), learning_rate=1e-3),
+        BoxDialConfig(core=BoxFrozenConfig(), hidden=(64, 64), learning_rate=1e-3),
     ),
 }
 """The same for continuous actions."""

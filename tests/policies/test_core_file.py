@@ -111,7 +111,7 @@ def test_damaged_core_with_continuous_actions_is_refused() -> None:
         ({"kind": "q"}, "the core's kind is 'q': expected 'action'"),
         (
             {"layers": stored["layers"][:2]},
-            r"outputs of shape \[3\]: .* the 4 numbers of an action",
+            r"outputs of shape \[3\]: .* the 4 numbers of an act",
         ),
         ({"layers": []}, "which a file cannot hold: give it again"),
     ):

@@ -185,7 +185,9 @@ class BoxDial:
 
     def _u(self, critics: Tree, obs: Array, action: Array, features: Array) -> Array:
         inputs = jnp.concatenate([action, features], -1)
-        return value(self.critic, critics, obs, inputs).min(0)
+        first, second = value(self.critic, critics, obs, inputs)
+        # the gradient of `min` divides by how many are equal to it, which rounding can make 0
+        return jnp.minimum(first, second)
 
     def update(
         self, state: BoxDialState, batch: Transition, core: CoreOutputs
