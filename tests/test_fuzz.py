@@ -39,6 +39,8 @@ from policy_inertia.study.toml import load_study, study_from_dict
 from policy_inertia.training.checkpoints import Checkpoints
 from policy_inertia.training.saved_state import RunState
 from policy_inertia.training.session import Session
+from tests.support.arm import arm_core
+from tests.support.box_controllers import around
 from tests.support.mutations import (
     Generator,
     check_cases,
@@ -107,6 +109,7 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "repeat": lambda: fresh("dqn-repeat", hidden=(8,)),
     "dial": calibrated_dial,
     "frozen": frozen_core,
+    "frozen box": lambda: around(arm_core()),
 }
 
 

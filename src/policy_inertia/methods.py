@@ -16,7 +16,7 @@ from policy_inertia.algorithms.controllers.inertia import InertiaConfig
 from policy_inertia.algorithms.controllers.lagrangian import LagrangianConfig
 from policy_inertia.algorithms.controllers.token_planner import LimitConfig, LimitGateConfig
 from policy_inertia.algorithms.dqn import DQNConfig
-from policy_inertia.algorithms.frozen import FrozenConfig
+from policy_inertia.algorithms.frozen import BoxFrozenConfig, FrozenConfig
 from policy_inertia.algorithms.interface import AlgorithmConfig
 from policy_inertia.algorithms.sac import SACConfig
 from policy_inertia.algorithms.td3 import TD3Config
@@ -164,6 +164,16 @@ AROUND_A_CORE: dict[str, Method] = {
 }
 """Methods around a policy that somebody has: `smooth` trains them, `train` does not."""
 
+AROUND_A_BOX_CORE: dict[str, Method] = {
+    "smooth": Method(
+        "a controller for every price of movement around a frozen core",
+        BoxDialConfig(core=BoxFrozenConfig(), hidden=(64, 64), learning_rate=1e-3),
+    ),
+}
+"""The same for continuous actions."""
+
+_AROUND = {"discrete": AROUND_A_CORE, "box": AROUND_A_BOX_CORE}
+
 
 def find_method(name: str, actions: str = DISCRETE) -> Method:
     """Find a method by its name.
@@ -175,8 +185,9 @@ def find_method(name: str, actions: str = DISCRETE) -> Method:
     Raises:
         InputError: There is no such method; the message offers the nearest one.
     """
-    if name in AROUND_A_CORE:
-        return AROUND_A_CORE[name]
+    for kind in (actions, DISCRETE):
+        if name in _AROUND.get(kind, {}):
+            return _AROUND[kind][name]
     kinds = kinds_of(name)
     if not kinds:
         known = {name for table in TABLES.values() for name in table}

@@ -45,7 +45,7 @@ def test_smoothed_policy_is_evaluated_recorded_and_dialled(
     filters = (Exponential(1.0),)
     monkeypatch.setattr("policy_inertia.smoothing.movement_goal.FILTERS", filters)
     out = tmp_path / "run"
-    few = ("--episodes", 4, "--set", "calibration_episodes=4", *SHORT)
+    few = ("--episodes", 4, "--set", "calibration_episodes=4", "--hysteresis-only", *SHORT)
     limit = ("--limit", 0.05, "--burst", 0.3)
     code, text, _ = run(
         "smooth", core, PENDULUM, "--budget", 0.05, *limit, *few, "--loss", 1, "--out", out
@@ -75,6 +75,30 @@ def test_smoothed_policy_is_evaluated_recorded_and_dialled(
         assert gif.size[0] == 480
 
 
+@pytest.mark.usefixtures("quick_compiler")
+def test_trained_controller_is_taken_by_the_other_commands(
+    run: Run, core: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filters = (Exponential(1.0),)
+    monkeypatch.setattr("policy_inertia.smoothing.movement_goal.FILTERS", filters)
+    out = tmp_path / "run"
+    small = ("calibration_episodes=2", "hidden=[8,8]", "batch_size=16", "eval_episodes=2")
+    words = ("--train", "--steps", 200, "--episodes", 4, "--set", *small, *SHORT)
+    code, text, _ = run("smooth", core, PENDULUM, "--budget", 0.05, *words, "--out", out)
+    assert code == 0
+    assert "controller (price)" in text
+    assert "calibrating the last controller" in text
+    folder = out / "controller"
+    rows = json.loads(run("evaluate", folder, "--episodes", 2, "--price", 0, "--json").out)
+    assert set(rows) == {"greedy", "core alone", "price 0"}
+    assert run("record", folder, "--steps", 3, "--out", tmp_path / "r.gif").code == 0
+    code, text, _ = run("dial", folder, "--episodes", 1, "--out", tmp_path / "dial.svg")
+    assert code == 0
+    for flag, name in (("--out", "p.onnx"), ("--c", "p.c"), ("--numpy", "p.npz")):
+        assert run("export", folder, flag, tmp_path / name).code == 0
+        assert (tmp_path / name).exists()
+
+
 def test_dial_of_a_filter_shows_its_curve_against_the_fluctuation(
     run: Run, core: Path, tmp_path: Path
 ) -> None:
@@ -95,7 +119,11 @@ def test_dial_of_a_filter_shows_its_curve_against_the_fluctuation(
         (("evaluate", "CORE", "--limit", 2), "the rate of a limit is 2"),
         (("evaluate", "CORE", "--env", "CartPole-v1"), "and CartPole-v1 has a Discrete"),
         (("record", "CORE", "--hysteresis", 0.1), "hysteresis compares the scores of Discrete"),
-        (("smooth", "CORE", PENDULUM, "--train"), "train asks for a trained controller"),
+        (("smooth", "CORE", PENDULUM, "--mu"), "mu asks for the paper's inertia"),
+        (
+            ("smooth", "CORE", PENDULUM, "--train", "--dimensions", "delta"),
+            "train asks for a trained controller, and it is for numbers that are all absolute",
+        ),
         (("smooth", "CORE", PENDULUM, "--budget", 2), "the budget is 2.0: give a share of the"),
         (
             ("smooth", "CORE", PENDULUM, "--dimensions", "delta", "absolute"),

@@ -30,38 +30,12 @@ from tests.support.arm import (
     compare_box,
 )
 from tests.support.chase import Chase, follow
+from tests.support.onnx_box_policy import OnnxBoxPolicy
 from tests.support.sb3_box_models import MODELS, Lopsided, trained
 
 
-class OnnxPolicy:
-    """A file in onnxruntime with its memory."""
-
-    def __init__(self, path: Path) -> None:
-        self.session = session(path)
-        self.inputs = {i.name: i for i in self.session.get_inputs()}
-        self.outputs = [output.name for output in self.session.get_outputs()]
-        self.reset()
-
-    def reset(self) -> None:
-        types = {"tensor(float)": np.float32, "tensor(double)": np.float64}
-        self.memory: dict[str, np.ndarray] = {
-            name: np.full((1, *i.shape[1:]), np.nan, types[i.type])
-            for name, i in self.inputs.items()
-            if name != "observation"
-        }
-
-    def act(self, obs: np.ndarray) -> np.ndarray:
-        results = self.session.run(self.outputs, {"observation": obs[None], **self.memory})
-        values = dict(zip(self.outputs, results, strict=True))
-        self.memory = {
-            name: values[f"next_{name}"] for name in self.memory if "_action" not in name
-        }
-        self.memory[PREVIOUS_ACTION] = values["action"]
-        return values["action"][0]
-
-
 def acts_alike(policy: ContinuousCore, path: Path, env: Any, n: int = 2) -> np.ndarray:
-    copy = OnnxPolicy(export(policy, path).path)
+    copy = OnnxBoxPolicy(export(policy, path).path)
     return compare_box(policy, env, n, copy.act, copy.reset, lambda name: copy.memory[name][0])
 
 
@@ -94,14 +68,14 @@ def test_actions_of_float64_stay_float64(tmp_path: Path) -> None:
 def test_filter_that_touches_nothing_changes_nothing(tmp_path: Path) -> None:
     policy = FILTERS["filter and limit"](arm_core()).with_dimensions("untouched")
     path = export(policy, tmp_path / "p.onnx").path
-    copy = OnnxPolicy(path)
+    copy = OnnxBoxPolicy(path)
     for obs, *_, action, _ in box_episodes(arm_core(), Arm(), 1):
         np.testing.assert_allclose(copy.act(obs), action, atol=1e-5)
 
 
 def test_hand_over_starts_from_the_action_that_was_taken(tmp_path: Path) -> None:
     policy = arm_core().with_filter(Exponential(0.1)).with_dimensions(DIMENSIONS)
-    copy = OnnxPolicy(export(policy, tmp_path / "p.onnx").path)
+    copy = OnnxBoxPolicy(export(policy, tmp_path / "p.onnx").path)
     obs = np.array([0.5, -1.0, 2.0], np.float32)
     taken = np.array([[-2, 1.25], [0.5, 0.75]], np.float32)
     copy.memory[PREVIOUS_ACTION] = taken[None]
@@ -112,7 +86,7 @@ def test_hand_over_starts_from_the_action_that_was_taken(tmp_path: Path) -> None
 
 
 def test_start_of_an_episode_is_told_by_the_previous_action_alone(tmp_path: Path) -> None:
-    copy = OnnxPolicy(export(FILTERS["filter and limit"](arm_core()), tmp_path / "p.onnx").path)
+    copy = OnnxBoxPolicy(export(FILTERS["filter and limit"](arm_core()), tmp_path / "p.onnx").path)
     obs = np.array([0.5, -1.0, 2.0], np.float32)
     first = copy.act(obs)
     copy.act(-obs)
@@ -122,7 +96,7 @@ def test_start_of_an_episode_is_told_by_the_previous_action_alone(tmp_path: Path
 
 def test_observation_that_is_not_a_number_repeats_the_last_action(tmp_path: Path) -> None:
     for policy in (arm_core(), arm_core().with_limit(0.05, 0.1)):
-        copy = OnnxPolicy(export(policy, tmp_path / "p.onnx").path)
+        copy = OnnxBoxPolicy(export(policy, tmp_path / "p.onnx").path)
         nothing = np.full(3, np.nan, np.float32)
         np.testing.assert_allclose(copy.act(nothing), [[0, 0.125], [0.5, 0.625]], atol=1e-6)
         copy.act(np.array([0.5, -1.0, 2.0], np.float32))

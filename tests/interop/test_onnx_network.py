@@ -10,10 +10,10 @@ from onnx import TensorProto, helper
 
 from policy_inertia import ContinuousCore, Exponential, export, export_c, load_core
 from policy_inertia.interop.onnx_network import READERS
-from tests.interop.test_onnx_box import OnnxPolicy
 from tests.support.arm import compare_box
 from tests.support.c_policies import CBoxPolicy, needs_compiler
 from tests.support.chase import Chase
+from tests.support.onnx_box_policy import OnnxBoxPolicy
 from tests.support.onnx_models import constant
 
 RNG = np.random.default_rng(0)
@@ -118,7 +118,7 @@ def test_file_of_others_is_saved_filtered_and_exported(tmp_path: Path) -> None:
     core, _ = loaded(write(tmp_path / "policy.onnx", RSL_RL))
     core.with_filter(Exponential(0.3)).save(tmp_path / "calm.safetensors")
     policy = ContinuousCore.load(tmp_path / "calm.safetensors").with_limit(0.05, 0.3)
-    file = OnnxPolicy(export(policy, tmp_path / "calm.onnx").path)
+    file = OnnxBoxPolicy(export(policy, tmp_path / "calm.onnx").path)
     compare_box(policy, Chase(), 2, file.act, file.reset, lambda name: file.memory[name][0])
     copy = CBoxPolicy(export_c(policy, tmp_path / "calm.c").path, policy.actions.env_shape)
     compare_box(policy, Chase(), 2, copy.act, copy.reset, copy.memory)

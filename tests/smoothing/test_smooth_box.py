@@ -26,7 +26,7 @@ from tests.support.chase import Chase, follow
 from tests.support.cores import jittery
 from tests.support.probes import DeadZone
 
-FEW: dict[str, Any] = {"episodes": 8, "calibration_episodes": 4}
+FEW: dict[str, Any] = {"episodes": 8, "calibration_episodes": 4, "hysteresis_only": True}
 BUDGET = 0.04
 
 
@@ -78,7 +78,7 @@ def test_text_says_how_bad_it_is_which_filter_and_what_it_costs(result: Smoothed
     for name in ("sign_reversals", "jerk", "caps_smoothness"):
         assert MEASURES[name].title in text
     assert "0.04 <-" in text
-    assert "--train" not in text
+    assert "Nothing was trained. --train trains a controller nevertheless." in text
     assert result.verdict.met
 
 
@@ -186,8 +186,8 @@ class Narrow(Chase):
     [
         (follow, Chase, {"budget": 5}, "the budget is 5: give a share of the range per step"),
         (follow, Chase, {"budget": 0.1, "max_fluctuation": 0.1}, "give one of them"),
-        (follow, Chase, {"train": True}, "train asks for a trained controller, which is for"),
-        (follow, Chase, {"mu": True}, "mu asks for a trained controller"),
+        (follow, Chase, {"train": True}, "train and hysteresis_only contradict each other"),
+        (follow, Chase, {"mu": True}, "mu asks for the paper's inertia, which has no budget of mo"),
         (follow, Chase, {"limit": Limit(0.1)}, r"for these actions give MovementLimit\(rate, b"),
         (follow, Chase, {"limit": (0.1, 0.0)}, "the burst of a limit is 0"),
         (follow, Chase, {"dimensions": ["delta"]}, "1 dimensions are declared and an action has 2"),

@@ -95,21 +95,21 @@ def arm_core(env: type[Arm] = Arm, activation: str = "Tanh") -> ContinuousCore:
 Step = tuple[np.ndarray, bool, np.ndarray, dict[str, np.ndarray]]
 
 
-def box_episodes(policy: ContinuousCore, env: gym.Env[Any, Any], n: int) -> Iterator[Step]:
+def box_episodes(policy: Any, env: gym.Env[Any, Any], n: int) -> Iterator[Step]:
     """Run `n` whole episodes; give each step's observation, start, action and state after it."""
     state = None
     for seed in range(n):
         obs, _ = env.reset(seed=seed)
         starts, over = True, False
         while not over:
-            action, state = policy.predict(obs, state, np.array([starts]))
+            action, state = policy.predict(obs, state, np.array([starts]), deterministic=True)
             yield obs, starts, action, state
             obs, _, terminated, truncated, _ = env.step(action)
             starts, over = False, terminated or truncated
 
 
 def compare_box(
-    policy: ContinuousCore,
+    policy: Any,
     env: gym.Env[Any, Any],
     n: int,
     act: Callable[[np.ndarray], np.ndarray],
@@ -122,7 +122,8 @@ def compare_box(
     are whole millionths, each move rounded up.
     """
     rows: list[np.ndarray] = []
-    half = policy.actions.half_range.reshape(policy.actions.env_shape)
+    actions = policy.spaces.actions
+    half = actions.half_range.reshape(actions.env_shape)
     for obs, starts, action, state in box_episodes(policy, env, n):
         if starts and rows:
             reset()

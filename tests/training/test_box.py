@@ -14,12 +14,8 @@ import policy_inertia as pi
 from policy_inertia.errors import InputError
 from policy_inertia.evaluation.recording import record
 from policy_inertia.evaluation.variants import variants
-from policy_inertia.interop import numpy_runtime
-from policy_inertia.methods import find_method
 from policy_inertia.policies.continuous import ContinuousCore
-from policy_inertia.policies.probing import read_spaces
 from policy_inertia.run_settings import RunConfig, settings
-from policy_inertia.schema import read_into
 from policy_inertia.training.session import Session
 from tests.support.arm import compare_box
 from tests.support.c_policies import CBoxPolicy
@@ -308,8 +304,6 @@ def test_policy_with_inertia_is_saved_evaluated_and_taken_apart(tmp_path: Path) 
     assert '"core"' in result
     with pytest.raises(InputError, match="has a controller"):
         copy.with_filter(pi.Exponential(0.3))
-    with pytest.raises(InputError, match="cannot be written as C"):
-        pi.export_c(copy, tmp_path / "p.c")
     card = pi.model_card(copy, tmp_path / "card", HoldStill, episodes=1)
     assert card[-1].name == "policy.onnx"
 
@@ -357,31 +351,3 @@ def test_dial_of_box_actions_is_set_after_training(dial: Path) -> None:
     assert [row.label for row in others] == ["core alone", "price 0.1", "price 0.2"]
     log = (dial / "metrics.jsonl").read_text()
     assert "dial/action_fluctuation_at_0.1" in log
-
-
-@pytest.mark.parametrize("name", ["nsac", "nsac-each", "dial-sac", "dial-sac-full"])
-def test_exported_controllers_act_as_the_policy(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    spaces = read_spaces(TwoJoints)[1]
-    config = read_into(
-        find_method(name, "box").config, {"hidden": [8, 8], "core": {"hidden": [8, 8]}}
-    )
-    algorithm: Any = config.build(spaces.spec)
-    rng = np.random.default_rng(5)
-    params = jax.tree.map(
-        lambda w: np.asarray(w + rng.normal(0, 0.5, w.shape), np.float32),
-        algorithm.acting(algorithm.init(rng)),
-    )
-    policy = pi.Policy(name, config, spaces, params)
-    if policy.traits.dial:
-        dial = params.controller.dial._replace(largest=np.float32(2), share=np.float32(1))
-        params = params._replace(controller=params.controller._replace(dial=dial))
-        policy = policy.replace(params=params).at(-0.3).at(0.7)
-    exported = pi.export(policy.with_limit(0.1, burst=0.5), tmp_path / "p.onnx")
-    assert exported.difference < 1e-4
-    pi.export_numpy(policy, tmp_path / "p.npz")
-    runtime, state = numpy_runtime.Policy(str(tmp_path / "p.npz")), None
-    for t in range(20):
-        obs = rng.normal(size=2).astype(np.float32)
-        action, state = policy.predict(obs, state, deterministic=True)
-        np.testing.assert_allclose(runtime.act(obs), action, atol=1e-4, err_msg=str(t))

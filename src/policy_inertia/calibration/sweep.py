@@ -16,6 +16,7 @@ from policy_inertia.envs.making import EnvLike
 from policy_inertia.envs.vector import Envs
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.calibration_table import Calibration, Row
+from policy_inertia.metrics.measures import OSCILLATION
 from policy_inertia.metrics.setting_rows import loosest_within
 from policy_inertia.policies.policy import Policy
 from policy_inertia.seeds import Stream
@@ -140,6 +141,13 @@ def refine(
     return policy.replace(calibration=dataclasses.replace(table, rows=tuple(rows)))
 
 
+def _unit(rows: Sequence[Row]) -> float:
+    """What `FINE` is a share of: all steps, or the largest movement of Box actions."""
+    if rows[0].measure == OSCILLATION.name:
+        return 1.0
+    return max(row.oscillation_ratio for row in rows)
+
+
 def _middle(low: Row, high: Row) -> float:
     return (low.setting + high.setting) / 2
 
@@ -162,8 +170,8 @@ def _sweep(
         return rows
     # a dial of Box actions knows no prices beyond the largest that it learned
     if policy.spaces.actions.finite:
-        return _refined(_extended(rows, at), at)
-    return _refined(rows, at, FINE * max(row.oscillation_ratio for row in rows))
+        rows = _extended(rows, at)
+    return _refined(rows, at)
 
 
 def _best_rows(sweeps: dict[int, list[Row]], curves: Sequence[Curve]) -> list[Row]:
@@ -205,7 +213,7 @@ def _extended(rows: list[Row], at: RowAt) -> list[Row]:
     return rows
 
 
-def _refined(rows: list[Row], at: RowAt, fine: float = FINE) -> list[Row]:
+def _refined(rows: list[Row], at: RowAt) -> list[Row]:
     """Add settings halfway between the two neighbours that differ most in oscillation."""
     rows = list(rows)
     for _ in range(SETTINGS if len(rows) > 1 else 0):
@@ -216,7 +224,7 @@ def _refined(rows: list[Row], at: RowAt, fine: float = FINE) -> list[Row]:
             for one, other in pairwise(rows)
         ]
         i = int(np.argmax(steps))
-        if steps[i] <= fine:
+        if steps[i] <= FINE * _unit(rows):
             break
         rows.insert(i + 1, at(_middle(rows[i], rows[i + 1])))
     return rows

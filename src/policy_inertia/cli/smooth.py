@@ -48,9 +48,9 @@ class Smooth(Command):
     with it are compared.
 
     For continuous actions, every filter is measured at every setting, and the best one at the
-    budget is compared with your policy; nothing is trained. The budget is the action fluctuation:
-    movement per step, as a share of the range. --limit bounds the movement in every n steps by
-    burst + rate * n ranges, with a budget or without one.
+    budget is compared with your policy; a controller is trained if that is not enough. The budget
+    is the action fluctuation: movement per step, as a share of the range. --limit bounds the
+    movement in every n steps by burst + rate * n ranges, with a budget or without one.
     """
 
     name: ClassVar[str] = "smooth"
@@ -73,9 +73,10 @@ class Smooth(Command):
     train: bool = False
     """Train a controller even if the policy or the filter is good enough."""
     hysteresis_only: bool = False
-    """Train nothing: only find the threshold of the filter and compare it with the policy alone."""
+    """Train nothing: only find the setting of the filter and compare it with the policy alone."""
     mu: bool = False
-    """Train the paper's inertia instead of a controller for every price of switching."""
+    """Train the paper's inertia instead of a controller for every price of switching; for Discrete
+    actions."""
     loss: float = 0.05
     """Largest loss of return, as a share of what the policy gains over random actions."""
     safe: bool = False

@@ -1,4 +1,4 @@
-"""Policies with continuous actions in C: core, filters, and how they act.
+"""Policies with continuous actions in C: core, controller, filters, and how they act.
 
 Networks are float, everything behind them is double, as in Python.
 """
@@ -11,6 +11,7 @@ import numpy as np
 
 from policy_inertia.errors import InputError
 from policy_inertia.interop.c_action_rules import add_rule
+from policy_inertia.interop.c_box_controllers import add_controller
 from policy_inertia.interop.c_code import CodeBuilder, StateField, literal
 from policy_inertia.interop.c_layers import add_network
 from policy_inertia.interop.description import PolicyDescription
@@ -48,7 +49,7 @@ void policy_act(policy_state *state, $observation, $type *action)
             scaled[i] = state->has_previous ? policy_scaled(state->previous_action[i], i) : 0.0;
         }
     }
-    $filters
+    $rules
     for (int i = 0; i < $d; i++) {
         const double value = policy_middle[i] + policy_half_range[i] * scaled[i];
         action[i] = ($type)policy_within(value, policy_low[i], policy_high[i]);
@@ -131,11 +132,6 @@ static void policy_$role(policy_state *state, double *action)
 
 def box_step(code: CodeBuilder, policy: PolicyDescription) -> None:
     """Add `policy_act` and `policy_reset_to` for continuous actions."""
-    if policy.controller is not None:
-        raise InputError(
-            "a controller of continuous actions cannot be written as C: export it as ONNX or for "
-            "NumPy, or export its core"
-        )
     actions: Any = policy.spaces.actions
     d, number = len(actions.low), {"float32": "float", "float64": "double"}[actions.precision]
     code.usage = "policy_act(&state, observation, action);"
@@ -154,9 +150,10 @@ def box_step(code: CodeBuilder, policy: PolicyDescription) -> None:
     code.use("within")
     code.add_function(_SCALED)
     add_network(code, "policy_core_network", policy.core, code.observation, policy.spaces.obs_shape)
-    statements = [add_filter(code, rule) for rule in policy.filters if len(rule.touched)]  # type: ignore[attr-defined]
-    template = _STEP if statements else _STEP.replace("    $filters\n", "")
-    code.add_function(template, d=d, type=number, filters="\n    ".join(statements))
+    statements = [] if policy.controller is None else [add_controller(code, policy, d)]
+    statements += [add_filter(code, rule) for rule in policy.filters if len(rule.touched)]  # type: ignore[attr-defined]
+    template = _STEP if statements else _STEP.replace("    $rules\n", "")
+    code.add_function(template, d=d, type=number, rules="\n    ".join(statements))
 
 
 def add_filter(code: CodeBuilder, rule: Any) -> str:

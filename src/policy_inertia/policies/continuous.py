@@ -33,7 +33,13 @@ from policy_inertia.policies.continuous_file import (
     write_continuous,
 )
 from policy_inertia.policies.continuous_function import clipped, digest
-from policy_inertia.policies.memory import PREVIOUS_ACTION, Filter, State, memory_of
+from policy_inertia.policies.memory import (
+    PREVIOUS_ACTION,
+    Filter,
+    State,
+    handed_over,
+    memory_of,
+)
 from policy_inertia.policies.probing import (
     OutputFunction,
     OutputKind,
@@ -184,11 +190,7 @@ class ContinuousCore:
         Args:
             action: The env's action that was taken last, or a batch of them.
         """
-        actions = np.asarray(action)
-        if actions.shape == self.actions.env_shape:
-            actions = actions[None]
-        rows = self.actions.read(actions, len(actions), "the hand-over")
-        return {**self.memory.initial(len(rows)), PREVIOUS_ACTION: rows}
+        return handed_over(self.memory, self.actions, action)
 
     def with_filter(self, rule: Rule | None) -> ContinuousCore:
         """The same policy behind a filter, such as `Exponential(0.3)`; None takes it away.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from policy_inertia.policies.box_spaces_with_core import BoxSpacesWithCore
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.policy import Policy
@@ -12,6 +13,13 @@ from policy_inertia.policies.spaces_with_core import SpacesWithCore, core_identi
 
 METHOD = f"smooth{CORE}"
 """The method that policy files give a core alone: the core of what `smooth` trains."""
+
+
+def spaces_around(core: Core | ContinuousCore) -> SpacesWithCore:
+    """Return the spaces of a core's env, whose encoded observations end in the core's outputs."""
+    if isinstance(core, ContinuousCore):
+        return BoxSpacesWithCore.of_core(core)
+    return SpacesWithCore.of_core(core)
 
 
 def core_policy(
@@ -32,7 +40,7 @@ def core_policy(
     return Policy(
         METHOD,
         core_identity(core),
-        SpacesWithCore.of_core(core),
+        spaces_around(core),
         (),
         task=task,
         env_kwargs=env_kwargs,

@@ -22,6 +22,7 @@ from policy_inertia.networks.layers import (
 )
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.probing import gym_space
+from policy_inertia.policies.spaces_with_core import SpacesWithCore
 from policy_inertia.types import Tree
 
 Policy = Any  # policies/policy.py, which imports this file
@@ -62,6 +63,9 @@ def mean_core(policy: Policy) -> ContinuousCore:
             f"{policy.method} holds its actions for several steps, and a filter is for policies "
             "that decide at every step: give one, such as sac"
         )
+    if isinstance(policy.spaces, SpacesWithCore):
+        core: Any = policy.spaces.core
+        return core.on(policy.task, policy.env_kwargs).within(policy.limit)
     layers = mean_layers(policy.spaces, policy.params)
     spaces = policy.spaces.unscaled
     name = f"{policy.method} on {policy.task or 'a task'}"

@@ -117,6 +117,23 @@ def memory_of(
     return Memory((previous, *(field for f in filters for field in f.fields), *own))
 
 
+def handed_over(memory: Memory, actions: Any, action: Any) -> State:
+    """The state after somebody else took `action`, the env's own or a batch: a hand-over.
+
+    Raises:
+        InputError: The actions are not continuous, or it is none of them.
+    """
+    if actions.finite:
+        raise InputError(
+            f"the actions are a {actions}: a hand-over is for continuous actions, so pass a state "
+            "with previous_action instead"
+        )
+    values = np.asarray(action)
+    values = values[None] if values.shape == actions.env_shape else values
+    rows = actions.read(values, len(values), "the hand-over")
+    return {**memory.initial(len(rows)), PREVIOUS_ACTION: rows}
+
+
 def _network_field(name: str, shape: tuple[int, ...]) -> Field:
     return Field(
         name,

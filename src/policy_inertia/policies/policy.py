@@ -26,7 +26,7 @@ from policy_inertia.policies.filters import filters_of, planned_rules
 from policy_inertia.policies.head_filters import Threshold
 from policy_inertia.policies.inputs import one_or_batch, previous_rows
 from policy_inertia.policies.mean_action import mean_core
-from policy_inertia.policies.memory import PREVIOUS_ACTION, State, memory_of
+from policy_inertia.policies.memory import PREVIOUS_ACTION, State, handed_over, memory_of
 from policy_inertia.policies.modes import in_mode
 from policy_inertia.policies.policy_file import (
     CORE,
@@ -111,6 +111,10 @@ class Policy(Filtered):
         fields[PREVIOUS_ACTION] = action
         action = self.spaces.actions.to_env(action)
         return (action[0] if single else action), fields
+
+    def reset_to(self, action: ArrayLike) -> State:
+        """The state after somebody else has taken a continuous action; see `ContinuousCore`."""
+        return handed_over(self.memory, self.spaces.actions, action)
 
     def tokens(self, state: State) -> np.ndarray | None:
         """The tokens of a limit on switching in a state, in millionths; None without one."""

@@ -20,13 +20,9 @@ from policy_inertia.methods import DISCRETE, TABLES, find_method
 from policy_inertia.metrics.calibration_table import Calibration
 from policy_inertia.origin import from_file, trusted
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
+from policy_inertia.policies.core_file import StoredCore, restore_core, store_core
 from policy_inertia.policies.head_filters import Threshold
-from policy_inertia.policies.spaces_with_core import (
-    SpacesWithCore,
-    StoredCore,
-    restore_core,
-    store_core,
-)
+from policy_inertia.policies.spaces_with_core import SpacesWithCore
 from policy_inertia.run_settings import refuse_bad_repeats
 from policy_inertia.schema import in_file, read_as, read_into
 from policy_inertia.storage import flatten, read_arrays, refuse_not_finite, unflatten, write_arrays

@@ -8,28 +8,22 @@ calls the core again. Networks see how much the core prefers its best action to 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from policy_inertia.actions.masks import is_forbidden
 from policy_inertia.actions.per_head import per_head
-from policy_inertia.algorithms.frozen import FrozenConfig
+from policy_inertia.algorithms.frozen import BoxFrozenConfig, FrozenConfig
 from policy_inertia.envs.scaling import Scaling
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.envs.spec import Spec
-from policy_inertia.errors import InputError
-from policy_inertia.networks.layers import output_shape
-from policy_inertia.networks.stored_layers import restore, store
 from policy_inertia.policies.continuous import ContinuousCore
 from policy_inertia.policies.core_features import feature_count
-from policy_inertia.policies.core_loaders import load_core
 from policy_inertia.policies.cores import Core
-from policy_inertia.policies.probing import OutputKind
 from policy_inertia.types import Array
 
 FEATURE_SCALING = ("feature_center", "feature_deviation")
@@ -60,12 +54,12 @@ class SpacesWithCore(Spaces):
         """The spaces of a core's env; `unit` is for the controller's networks."""
         hidden = core.spaces.pixels or core.remembered
         features = feature_count(core.layers, core.spaces.obs_shape) if hidden else 0
-        return cls(**_fields(core.spaces), core=core, unit=unit, features=features)
+        return cls(**own_fields(core.spaces), core=core, unit=unit, features=features)
 
     @property
     def without_core(self) -> Spaces:
         """The env's own spaces."""
-        return Spaces(**_fields(self))
+        return Spaces(**own_fields(self))
 
     @property
     def masked(self) -> bool:
@@ -177,141 +171,12 @@ def preferences(scores: np.ndarray, unit: float) -> np.ndarray:
     return np.where(is_forbidden(scores), np.float32(-1), gaps)
 
 
-def _fields(spaces: Spaces) -> dict[str, Any]:
+def own_fields(spaces: Spaces) -> dict[str, Any]:
+    """The env's own spaces as arguments of `Spaces`."""
     return {f.name: getattr(spaces, f.name) for f in dataclasses.fields(Spaces)}
 
 
 def core_identity(core: Core | ContinuousCore) -> FrozenConfig:
     """The core's name, and a digest of its actions on example observations."""
-    return FrozenConfig(core.name, core.digest)
-
-
-@dataclass(frozen=True)
-class StoredCore:
-    """A core in a policy file; without layers if its network is unknown."""
-
-    name: str
-    kind: OutputKind
-    temperature: float
-    layers: list[dict[str, Any]]
-    unit: float = 0.0
-    masked: bool = False
-    features: int = 0
-    feature_scaling: Scaling | None = None
-
-    def __post_init__(self) -> None:
-        numbers = 0 if self.feature_scaling is None else len(self.feature_scaling.center)
-        if numbers not in (0, self.features):
-            raise InputError(
-                f"the core has {self.features} features and the scale of {numbers}: expected one "
-                "number for each"
-            )
-        if not 0 <= self.unit < math.inf:
-            raise InputError(f"the core's unit is {self.unit}: expected a number from 0 on")
-        if self.layers and self.kind not in ("logits", "q"):
-            raise InputError(f"the core's kind is '{self.kind}': expected 'logits' or 'q'")
-
-
-def store_core(spaces: SpacesWithCore) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The core as arrays and JSON for a policy file; without layers if its network is unknown."""
-    core = spaces.core
-    arrays, layers = store(core.layers or ())
-    return arrays, {
-        "name": core.name,
-        "kind": core.kind,
-        "temperature": core.temperature,
-        "layers": layers,
-        "unit": spaces.unit,
-        "masked": core.masked,
-        **_stored_features(spaces),
-    }
-
-
-def _stored_features(spaces: SpacesWithCore) -> dict[str, Any]:
-    if not spaces.features:
-        return {}
-    scaling = spaces.feature_scaling and dataclasses.asdict(spaces.feature_scaling)
-    return {"features": spaces.features, "feature_scaling": scaling}
-
-
-class FileWithCore(Protocol):
-    """What `restore_core` asks of the description of a policy file."""
-
-    @property
-    def core(self) -> StoredCore | None: ...
-    @property
-    def config(self) -> dict[str, Any]: ...
-    @property
-    def task(self) -> str: ...
-    @property
-    def env_kwargs(self) -> dict[str, Any]: ...
-
-
-def restore_core(
-    spaces: Spaces, arrays: dict[str, np.ndarray], about: FileWithCore, core: Any
-) -> SpacesWithCore:
-    """The spaces of a policy file, with the core that the file holds or that the user gives.
-
-    Args:
-        spaces: The env's own spaces, from the file.
-        arrays: All arrays of the file.
-        about: The description in the file.
-        core: What the user gave as the core, for `load_core`; None to use the one in the file.
-
-    Raises:
-        InputError: The file does not hold its core, or the given core is another one.
-    """
-    stored = about.core
-    assert stored is not None
-    if core is None:
-        stored_core = _stored_core(spaces.unscaled, arrays, stored)
-        return _with_core(stored_core, spaces, stored)
-    task = about.task if not isinstance(core, Core) else None
-    core = load_core(core, task, env_kwargs=about.env_kwargs)
-    if core.spaces != spaces.unscaled:
-        raise InputError(
-            f"{core.name} acts on {core.spaces}, not on {spaces}: give the core that the policy "
-            "was trained around"
-        )
-    config = about.config.get("core", about.config)
-    if core_identity(core).digest != config["digest"]:
-        raise InputError(
-            f"it was trained around {stored.name}, and {core.name} acts differently: give exactly "
-            "the same core"
-        )
-    return _with_core(core, spaces, stored)
-
-
-def _with_core(core: Core, spaces: Spaces, stored: StoredCore) -> SpacesWithCore:
-    """The spaces around a core as a file describes them."""
-    features = feature_count(core.layers, spaces.obs_shape)
-    if stored.features not in (0, features):
-        raise InputError(
-            f"{core.name} has {features} features and the policy was trained with "
-            f"{stored.features}: give exactly the same core"
-        )
-    own = dataclasses.replace(SpacesWithCore.of_core(core), scaling=spaces.scaling)
-    return dataclasses.replace(
-        own,
-        unit=stored.unit,
-        features=stored.features,
-        feature_scaling=stored.feature_scaling,
-    )
-
-
-def _stored_core(spaces: Spaces, arrays: dict[str, np.ndarray], stored: StoredCore) -> Core:
-    if not stored.layers:
-        raise InputError(
-            f"it was trained around {stored.name}, which a file cannot hold: give it again, as "
-            "Policy.load(path, core=...), or with --core"
-        )
-    layers = restore(arrays, stored.layers)
-    outputs = output_shape(layers, spaces.obs_shape)
-    if outputs != (spaces.actions.width,):
-        raise InputError(
-            f"the core's network has outputs of shape {list(outputs)}: expected one for each of "
-            f"the {spaces.actions.width} actions"
-        )
-    return Core.from_layers(
-        stored.name, spaces, stored.kind, layers, stored.temperature, masked=stored.masked
-    )
+    kind = BoxFrozenConfig if isinstance(core, ContinuousCore) else FrozenConfig
+    return kind(core.name, core.digest)

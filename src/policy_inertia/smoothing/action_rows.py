@@ -31,8 +31,9 @@ class Kind:
         check_budget: Raises an `InputError` if a number is no budget.
         limit: The class of its limits.
         together: Whether a budget and a limit can be asked for together.
-        trains: Whether a controller can be trained.
         controller: The method of a controller for every price; empty: that of one list of actions.
+        plans: Whether a controller learns to plan with a limit; else the limit is put around it.
+        no_inertia: Why the paper's inertia cannot be trained, and what to do; empty if it can.
         numbers: Whether actions are numbers, each of which may be declared.
         remedy: What to do instead where no controller can be trained.
         budget_name: The argument of `smooth` that is a budget of this kind alone; empty if none.
@@ -43,8 +44,9 @@ class Kind:
     check_budget: Callable[[float], None]
     limit: type[Any]
     together: bool = False
-    trains: bool = True
     controller: str = ""
+    plans: bool = True
+    no_inertia: str = ""
     numbers: bool = False
     remedy: str = "use the filters and limits that are for these"
     budget_name: str = ""
@@ -62,6 +64,19 @@ class Kind:
         raise InputError(
             f"the limit is {limit}: for these actions give {self.limit.__name__}(rate, burst)"
         )
+
+    def obstacle(self, core: Any, limit: Any) -> str:
+        """Why no controller can be trained around a core, and what to do; empty if it can."""
+        if self.controller and (limit is not None or core.masked):
+            return (
+                "around several heads it plans with no limit and knows no action masks: "
+                f"{self.remedy}"
+            )
+        if self.numbers and core.spaces.pixels:
+            return "around continuous actions it cannot see pixels: use filters and limits"
+        if self.numbers and set(core.dimensions) != {"absolute"}:
+            return "it is for numbers that are all absolute: leave the dimensions out"
+        return ""
 
     def declared(self, core: Any, dimensions: Sequence[Any]) -> Any:
         """The core, with each number of its actions declared.
@@ -112,6 +127,8 @@ KINDS: dict[str, Kind] = {
         check_budget,
         Limit,
         controller="smooth-heads",
+        plans=False,
+        no_inertia="is for one list of actions: leave it out, and a gate for each head is trained",
         remedy="give joint_core(core) and JointActions(env), see docs/interop.md",
     ),
     Box.kind: Kind(
@@ -120,7 +137,9 @@ KINDS: dict[str, Kind] = {
         check_fluctuation,
         MovementLimit,
         together=True,
-        trains=False,
+        plans=False,
+        no_inertia="has no budget of movement: leave it out, and a controller for every price of "
+        "movement is trained",
         numbers=True,
         budget_name="max_fluctuation",
     ),

@@ -14,8 +14,11 @@ from policy_inertia.calibration.measurements import Progress as Measuring
 from policy_inertia.envs.making import EnvLike, name_of
 from policy_inertia.errors import InputError
 from policy_inertia.machine import free_memory
+from policy_inertia.policies.continuous import ContinuousCore
+from policy_inertia.policies.core_policy import spaces_around
+from policy_inertia.policies.cores import Core
 from policy_inertia.policies.policy import Policy
-from policy_inertia.policies.spaces_with_core import SpacesWithCore
+from policy_inertia.policies.spaces_with_core import core_identity
 from policy_inertia.run_settings import RunConfig, settings
 from policy_inertia.training.loop import Progress, run
 from policy_inertia.training.run_folder import evaluated_policies
@@ -40,7 +43,7 @@ class Asked(Protocol):
 
 
 def method_name(mu: bool, limit: object) -> str:
-    """The method that is trained around a core."""
+    """The method that is trained around a core; `limit` is what it learns to plan with."""
     return "smooth-mu" if mu else "smooth" if limit is None else "smooth-limit"
 
 
@@ -53,6 +56,7 @@ def _learned_costs(rules: Switching | None, mu: bool) -> dict[str, Any]:
 
 def controller_settings(
     env: EnvLike,
+    actions: str,
     steps: int,
     mu: bool,
     asked: Asked,
@@ -67,6 +71,7 @@ def controller_settings(
     return settings(
         asked.kind.controller or method_name(mu, limit),
         name_of(env),
+        actions=actions,
         **{
             **SETTINGS,
             "steps": steps,
@@ -89,7 +94,7 @@ class Training:
         config: Settings of the run.
         folder: The run's folder.
         env: The env.
-        bare: The core alone.
+        core: The core.
         resume: Go on with the run in that folder, if there is one.
         progress: Called after each evaluation.
         warn: Called with each warning.
@@ -99,7 +104,7 @@ class Training:
     config: RunConfig
     folder: Path
     env: EnvLike
-    bare: Policy
+    core: Core | ContinuousCore
     resume: bool
     progress: Progress | None
     warn: Callable[[str], None]
@@ -118,11 +123,11 @@ class Training:
         Raises:
             InputError: The replay buffer does not fit into memory, or the folder holds another run.
         """
-        config, spaces = self.config, self.bare.spaces
+        config, spaces = self.config, spaces_around(self.core)
         refuse_large(spaces.spec.obs_dim, config.buffer_size)
         around: Any = config.config
         config = dataclasses.replace(
-            config, config=dataclasses.replace(around, core=self.bare.config)
+            config, config=dataclasses.replace(around, core=core_identity(self.core))
         )
         last = run(
             config,
@@ -136,10 +141,9 @@ class Training:
             calibrating=calibrating,
             log=self.log,
         )
-        assert isinstance(spaces, SpacesWithCore)
         files = evaluated_policies(self.folder).items()
         earlier = [file for step, file in files if step < config.steps]
-        return [last, *(Policy.load(file, spaces.core, trust=True) for file in earlier)]
+        return [last, *(Policy.load(file, self.core, trust=True) for file in earlier)]
 
 
 def refuse_large(obs_dim: int, buffer_size: int) -> None:

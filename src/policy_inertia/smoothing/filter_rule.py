@@ -95,6 +95,7 @@ def _refuse_other_actions(controller: Any, actions: Box) -> None:
     if not isinstance(controller, ContinuousCore):
         raise InputError(
             f"the controller is {type(controller).__name__}, and the env's actions are continuous: "
-            "give rule=..., limit=..., or a ContinuousCore, such as that of smooth"
+            "give rule=..., limit=..., or a ContinuousCore; a trained controller acts by itself, "
+            "with predict"
         )
     refuse_other_bounds(controller.name, controller.actions, actions, "the env")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from policy_inertia.calibration.budget import best_setting, closest_to_budget
+from policy_inertia.calibration.sweep import refine
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.filter_curve import FilterCurve, FilterRow
 from policy_inertia.metrics.measures import RETURN
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
 from policy_inertia.policies.action_filters.rule_table import FILTERS
 from policy_inertia.policies.continuous import ContinuousCore
+from policy_inertia.policies.policy import Policy
 from policy_inertia.smoothing.lab import Lab
 from policy_inertia.smoothing.verdict import (
     Candidate,
@@ -72,6 +75,19 @@ class MovementGoal:
             return 1.0, _return(row)
         return 0.0, -row.fluctuation_bound
 
+    def adjusted(self, policy: Policy, name: str, lab: Lab) -> Policy:
+        if self.limit is not None or policy.calibration is None:
+            policy = lab.calibrated(policy.within(self.limit), name)
+        if self.budget is None:
+            return best_setting(policy)
+        return closest_to_budget(refine(policy, lab.envs, self.budget), self.budget)
+
+    def best(self, policies: Sequence[Policy], lab: Lab) -> int:
+        if self.budget is None:
+            return 0  # the last controller: there is no setting at which to compare them
+        limited = [policy.within(self.limit) for policy in policies]
+        return lab.best_at_budget(limited, self.budget)
+
     def decide(self, candidates: dict[str, Candidate], stakes: Stakes) -> Verdict:
         if self.limit is not None:
             return decide_within(candidates, self.limit, stakes, self.budget)
@@ -79,7 +95,12 @@ class MovementGoal:
         return decide(candidates, self.budget, stakes)
 
     def frontiers(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
-        return dict(self.curves)
+        controllers = {
+            name: candidate.policy.calibration
+            for name, candidate in candidates.items()
+            if isinstance(candidate.policy, Policy) and candidate.policy.calibration is not None
+        }
+        return {**self.curves, **controllers}
 
 
 def _return(row: FilterRow) -> float:

@@ -1,8 +1,8 @@
 """Make a policy smooth without changing it, with as little as it takes, and recommend a policy.
 
 First the core is measured, then filters, which takes seconds. Only if that is not enough, a
-controller is trained around a core with Discrete actions. All of them act on the same held-out
-episodes. The best one within the budget is recommended; with a limit, the best one that keeps it.
+controller is trained around the core. All of them act on the same held-out episodes. The best one
+within the budget is recommended; with a limit, the best one that keeps it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from policy_inertia.errors import InputError
 from policy_inertia.policies.action_filters.action_filter import Dimension
 from policy_inertia.policies.action_filters.movement_limit import MovementLimit
 from policy_inertia.policies.core_loaders import load_core
-from policy_inertia.policies.core_policy import core_policy
+from policy_inertia.policies.core_policy import core_policy, spaces_around
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.probing import read_spaces
 from policy_inertia.policies.spaces_with_core import core_identity
@@ -113,15 +113,16 @@ def smooth(
     options = {"env_kwargs": env_kwargs, "warn": warn, **(core_options or {})}
     core = _check_core(load_core(core, env, **options), env, env_kwargs, dimensions)
     asked = _asked(core, budget, max_fluctuation, limit, (costs, dwell), loss, train, safe)
-    trains = _trains(asked, hysteresis_only, mu)
-    config = controller_settings(env, steps, mu, asked, warmup, seed, changes)
+    trains = _trains(asked, core, hysteresis_only, mu)
+    actions = core.spaces.actions.kind
+    config = controller_settings(env, actions, steps, mu, asked, warmup, seed, changes)
     bare = _bare_policy(core, config, train)
     with contextlib.ExitStack() as stack:
         path = out or (folder_name(config.env, core.name, config.method, seed) if trains else None)
         folder = None if path is None else SmoothFolder(Path(path), core_identity(core), resume)
         if folder is not None:
             stack.callback(folder.close)
-        about = (env, bare, resume, progress, warn, log)
+        about = (env, core, resume, progress, warn, log)
         training = Training(config, folder.controller, *about) if folder and trains else None
         envs = stack.enter_context(opened(env, episodes, config.test_kwargs))
         result = _answer(Lab(envs, config, episodes, watch), bare, asked, training)
@@ -138,17 +139,11 @@ class Asked(NamedTuple):
     train: bool
     safe: float | None = None
     rules: Switching | None = None
-    masked: bool = False
 
     @property
     def learned(self) -> Limit | None:
         """The limit that a controller plans with."""
-        return self.limit if self.kind.trains and not self.kind.controller else None
-
-    @property
-    def prices_only(self) -> bool:
-        """Whether what is asked for is beyond a controller that knows prices alone."""
-        return bool(self.kind.controller) and (self.limit is not None or self.masked)
+        return self.limit if self.kind.plans else None
 
 
 def _answer(lab: Lab, bare: Any, asked: Asked, training: Training | None) -> Smoothed:
@@ -230,7 +225,7 @@ def _bare_policy(core: Any, config: RunConfig, train: bool) -> Any:
     """The core as a policy; raise if a replay buffer will be needed and is too large."""
     bare = core_policy(core, config.env, config.test_kwargs)
     if train:
-        refuse_large(bare.spaces.spec.obs_dim, config.buffer_size)
+        refuse_large(spaces_around(core).spec.obs_dim, config.buffer_size)
     return bare
 
 
@@ -271,8 +266,7 @@ def _asked(
     kind = KINDS[core.spaces.actions.kind]
     bound = kind.limit_of(limit)
     budget = _budget(kind, budget, max_fluctuation, bound)
-    masked = getattr(core, "masked", False)
-    return Asked(kind, budget, bound, loss, train, safe, kind.rules_of(*rules), masked)
+    return Asked(kind, budget, bound, loss, train, safe, kind.rules_of(*rules))
 
 
 def _budget(
@@ -301,26 +295,16 @@ def _budget(
     return budget
 
 
-def _trains(asked: Asked, hysteresis_only: bool, mu: bool) -> bool:
+def _trains(asked: Asked, core: Any, hysteresis_only: bool, mu: bool) -> bool:
     """Whether a controller may be trained; raise if the flags contradict each other."""
     if asked.train and hysteresis_only:
         raise InputError("train and hysteresis_only contradict each other: give one of them")
-    if (asked.train or mu) and not asked.kind.trains:
-        raise InputError(
-            f"{'train' if asked.train else 'mu'} asks for a trained controller, which is for "
-            f"Discrete actions: {asked.kind.remedy}, or leave it out"
-        )
-    if mu and asked.kind.controller:
-        raise InputError(
-            "mu asks for the paper's inertia, which is for one list of actions: leave it out, and "
-            f"a gate for each head is trained, or {asked.kind.remedy}"
-        )
-    if asked.train and asked.prices_only:
-        raise InputError(
-            "train asks for a controller around several heads, which plans with no limit and knows "
-            f"no action masks: {asked.kind.remedy}, or leave train out"
-        )
-    return asked.kind.trains and not hysteresis_only and not asked.prices_only
+    if mu and asked.kind.no_inertia:
+        raise InputError(f"mu asks for the paper's inertia, which {asked.kind.no_inertia}")
+    obstacle = asked.kind.obstacle(core, asked.limit)
+    if asked.train and obstacle:
+        raise InputError(f"train asks for a trained controller, and {obstacle}, or leave it out")
+    return not obstacle and not hysteresis_only
 
 
 def _check_core(

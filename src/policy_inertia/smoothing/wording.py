@@ -45,6 +45,7 @@ MOVEMENT = Wording(
     " of its range per step",
     "moves by at most {burst:g} + {rate:g} n of its range in n steps, always",
     "without noise",
+    SWITCHING.after,
     details=tuple(
         MEASURES[name]
         for name in ("action_fluctuation", "sign_reversals", "jerk", "caps_smoothness")

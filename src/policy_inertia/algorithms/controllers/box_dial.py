@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple
 
+import jax
 import numpy as np
 from jax import numpy as jnp
 
@@ -74,11 +75,15 @@ class BoxDialConfig(NestedConfig):
     noise: float = 0.1
     """Standard deviation of the noise on the controller's actions while it learns, in halves of the
     range."""
+    warmup: int = 0
+    """Transitions in which the controller stays what it is while its critics learn: around a good
+    core it starts as the core, and the critics first learn what the core is worth."""
 
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "largest", "noise")
         refuse_outside(self, 1, None, "hidden", "train_interval")
         refuse_outside(self, 0, 1, "target_rate", "core_share")
+        refuse_outside(self, 0, None, "warmup")
         if self.cost not in COSTS:
             raise InputError(f"cost is {self.cost!r}: give one of {', '.join(COSTS)}")
 
@@ -168,7 +173,7 @@ class BoxDial:
         self, actor: Tree, obs: Array, prev: Array, core: Array, features: Array, xp: Any = jnp
     ) -> tuple[Array, Array, Array]:
         """The action, mu, and mu before it was clipped: (B, d) each."""
-        inputs = (self.actions.encode(prev, xp), core, features)
+        inputs = (self.actions.encode(prev, xp), core.astype(np.float32), features)
         x = self.network(actor, obs, inputs, xp)
         null = self.actions.is_null(prev)[..., None]
         last = xp.where(null, core, prev)
@@ -180,7 +185,9 @@ class BoxDial:
 
     def _u(self, critics: Tree, obs: Array, action: Array, features: Array) -> Array:
         inputs = jnp.concatenate([action, features], -1)
-        return value(self.critic, critics, obs, inputs).min(0)
+        first, second = value(self.critic, critics, obs, inputs)
+        # the gradient of `min` divides by how many are equal to it, which rounding can make 0
+        return jnp.minimum(first, second)
 
     def update(
         self, state: BoxDialState, batch: Transition, core: CoreOutputs
@@ -220,6 +227,10 @@ class BoxDial:
         actor, actor_optimiser, loss, _ = descend(
             self.optimiser, actor_loss, state.actor, state.actor_optimiser
         )
+        if config.warmup:
+            waits = state.updates * config.train_interval < config.warmup
+            old, new = (state.actor, state.actor_optimiser), (actor, actor_optimiser)
+            actor, actor_optimiser = jax.tree.map(lambda a, b: jnp.where(waits, a, b), old, new)
         worth = self._worth(state, critics.online, batch.obs, last, now, x == 0, unit)
         size, factor = next_size(size, target)
         critics = critics._replace(
@@ -272,7 +283,7 @@ class BoxDial:
         )
         share = xp.asarray(dial.share)[..., None] + rows
         action = xp.where(share == 1, action, wanted + share * (action - wanted))
-        return Acting(Point(action.astype(np.float32)), core.policy, share * mu, core.scores)
+        return Acting(Point(action.astype(wanted.dtype)), core.policy, share * mu, core.scores)
 
     def hold_probability(
         self, params: BoxDialParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
