@@ -213,4 +213,4 @@ def test_bad_arguments_are_refused_in_one_sentence(options: dict[str, Any], says
 
 def test_pixels_are_left_to_filters() -> None:
     core: Any = SimpleNamespace(spaces=SimpleNamespace(pixels=True), dimensions=("absolute",))
-    assert "cannot see pixels: use filters and limits" in KINDS["box"].obstacle(core)
+    assert "cannot see pixels: use filters and limits" in KINDS["box"].obstacle(core, None)
