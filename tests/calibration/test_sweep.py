@@ -12,7 +12,7 @@ from policy_inertia.calibration.measurements import Episodes
 from policy_inertia.calibration.sweep import _best_rows, _extended, _refined, refine
 from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.metrics.estimates import upper_bound
-from policy_inertia.metrics.measures import MEASURES
+from policy_inertia.metrics.measures import MEASURES, Figures
 from policy_inertia.seeds import Stream, stream_seed
 from tests.support import probes
 from tests.support.calibrations import reaching, row
@@ -51,6 +51,19 @@ def test_more_settings_go_where_the_oscillation_ratio_changes_most() -> None:
     rows = _refined([line(0.0), line(1.0), line(4.0)], line)
     settings = [each.setting for each in rows]
     assert settings == [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1, 4]
+
+
+def test_small_movements_are_measured_as_closely_as_large_ones() -> None:
+    def moving(scale: float) -> list[float]:
+        def line(setting: float) -> Row:
+            figures: Figures = dict.fromkeys(MEASURES, 0.0)
+            figures["action_fluctuation"] = scale * (4 - setting)
+            return Row(setting, figures, measure="action_fluctuation")
+
+        return [each.setting for each in _refined([line(0.0), line(4.0)], line)]
+
+    assert moving(0.001) == moving(0.1)
+    assert len(moving(0.001)) > 10
 
 
 def test_cliff_gets_no_more_settings_than_show_it() -> None:
