@@ -45,6 +45,10 @@ class AtBudget(Command):
     """Compare this policy, by its name in the tables, with every other one."""
     page: Annotated[DisallowNone[Path | None], default_is("print the tables")] = None
     """Write the tables of the study of control into this Markdown file, between its two marks."""
+    picture: Annotated[DisallowNone[Path | None], default_is("none")] = None
+    """Draw the return against the measured oscillation, with the planner's edge, to this file."""
+    show: Annotated[tuple[str, ...], default_is("all but cores")] = ()
+    """Names of the policies to draw."""
     trust: Trust = False
 
     def run(self) -> None:
@@ -55,6 +59,19 @@ class AtBudget(Command):
             self._write(self.page, records)
             return
         say(budget_page(records) if self.ours is None else paired_page(records, self.ours))
+        if self.picture is not None:
+            self._draw(records, self.picture)
+
+    def _draw(self, records: list[Record], path: Path) -> None:
+        from policy_inertia.drawing.plots import save
+        from policy_inertia.study.analysis.at_budget import at_budgets
+        from policy_inertia.study.declared import known_envs
+        from policy_inertia.study.report.budget_pictures import WIDTH, budget_panels
+
+        panels = budget_panels(at_budgets(records), known_envs(), self.show)
+        title = "Greedy actions, budgets that every seed keeps, mean and 95% t-interval"
+        save(panels, title, path, legend=True, width=WIDTH)
+        say(f"Picture: {path}")
 
     def _write(self, page: Path, records: list[Record]) -> None:
         from policy_inertia.storage import read_file

@@ -80,10 +80,12 @@ class Panel:
     y_limits: tuple[float, float] | None = None
 
 
-def save(panels: Sequence[Panel], title: str, *paths: Path, legend: bool = False) -> None:
+def save(
+    panels: Sequence[Panel], title: str, *paths: Path, legend: bool = False, width: float = WIDTH
+) -> None:
     """Draw panels side by side into one file per path; the ending says which kind."""
     kinds = [picture_kind(path) for path in paths]
-    pictures = render(panels, title, kinds, paths[0].stem, legend)
+    pictures = render(panels, title, kinds, paths[0].stem, legend, width)
     for path, data in zip(paths, pictures, strict=True):
         make_folder(path.parent)
         write_file(path, data)

@@ -4,7 +4,7 @@ import pytest
 
 from policy_inertia import InputError
 from policy_inertia.study.declared.paper import STUDY
-from policy_inertia.study.declared.paper_claims import CLAIMS, INERTIA
+from policy_inertia.study.declared.paper_claims import CLAIMS, FIT_CLAIMS, INERTIA
 from policy_inertia.study.report.verdict_files import with_table, write_page
 from policy_inertia.study.report.verdict_page import END, START, VerdictPage, verdict_page
 from tests.support.paper_results import paper_results
@@ -14,7 +14,7 @@ from tests.support.paper_results import paper_results
 def page() -> VerdictPage:
     """The page of a study of which Atari and mu0 were not run."""
     results = paper_results(lambda e: e.name not in ("atari", "mu0"))
-    return verdict_page(STUDY, CLAIMS, results, INERTIA)
+    return verdict_page(STUDY, CLAIMS, FIT_CLAIMS, results, INERTIA)
 
 
 def test_every_claim_has_a_line_with_a_verdict(page: VerdictPage) -> None:
@@ -38,6 +38,12 @@ def test_a_line_has_effect_interval_seeds_and_reason(page: VerdictPage) -> None:
     assert "μ does nothing in 8 of 20 runs of NSAC" in line
 
 
+def test_the_closed_form_is_judged_by_the_same_rule(page: VerdictPage) -> None:
+    lines = [x for x in page.text.splitlines() if x.startswith("| NSAC by the closed form")]
+    assert len(lines) == len(FIT_CLAIMS) == 2
+    assert all("μ does nothing in 0 of 20 runs of NSAC, closed form" in line for line in lines)
+
+
 def test_the_rule_for_the_default_is_applied(page: VerdictPage) -> None:
     assert "does something in 25 of 25 runs" in page.text
     assert "become the default" in page.text or "becomes the default" in page.text
@@ -55,7 +61,7 @@ def test_the_page_shows_every_picture_and_no_other(page: VerdictPage) -> None:
 
 
 def test_a_page_without_any_record_can_be_made() -> None:
-    page = verdict_page(STUDY, CLAIMS, paper_results(lambda _: False), INERTIA)
+    page = verdict_page(STUDY, CLAIMS, FIT_CLAIMS, paper_results(lambda _: False), INERTIA)
     assert "Not decided: 0 of 25 runs have a record." in page.text
     assert page.table.count("**not run (0 of") == len(CLAIMS)
     assert list(page.pictures) == ["paper-ties.png"]

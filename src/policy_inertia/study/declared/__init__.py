@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Any
 
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.study.core_plan import CoreStudy
@@ -21,6 +22,13 @@ def studies() -> dict[str, Study | CoreStudy]:
     """Return the studies of this folder by name, in the order of their files."""
     modules = [import_module(f"{__name__}.{m.name}") for m in iter_modules(__path__)]
     return {m.STUDY.name: m.STUDY for m in modules if hasattr(m, "STUDY")}
+
+
+def known_envs() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the env and its arguments in evaluation, by the name that studies give to the task."""
+    lines = [x for s in studies().values() if isinstance(s, Study) for _, x in s.lines()]
+    configs = {line.task.name: line.config({}, 0) for line in lines}
+    return {name: (config.env, config.test_kwargs) for name, config in configs.items()}
 
 
 def find_study(name: str) -> Study | CoreStudy:

@@ -33,17 +33,24 @@ class VerdictPage:
 
 
 def verdict_page(
-    study: Study, claims: Sequence[Claim], results: Results, inertia: Sequence[tuple[str, str]]
+    study: Study,
+    claims: Sequence[Claim],
+    fit_claims: Sequence[Claim],
+    results: Results,
+    inertia: Sequence[tuple[str, str]],
 ) -> VerdictPage:
     """Judge every claim and write the page.
 
     Args:
         study: The study of the paper.
         claims: What the paper says.
+        fit_claims: The same of the other way to learn the inertia.
         results: What came out, however many runs are finished.
         inertia: Experiments and tasks where both ways to learn the inertia were run.
     """
-    judgements = [judge(claim, results, len(study.seeds)) for claim in claims]
+    judgements, fits = (
+        [judge(claim, results, len(study.seeds)) for claim in each] for each in (claims, fit_claims)
+    )
     experiments = {e.name: e for e in results.experiments}
     places = [(experiments[name], task) for name, task in inertia]
     tasks: Tasks = {
@@ -67,6 +74,9 @@ def verdict_page(
         level_table(tasks) if tasks else NOTHING,
         "## Two ways to learn μ, and a filter",
         WAYS,
+        verdict_table(fits),
+        claim_tables(fits) or NOTHING,
+        SAME,
         fit_table(tasks) or NOTHING,
         FILTER,
         filter_table(tasks) or NOTHING,
@@ -130,8 +140,12 @@ LEVEL_TEXT = "Sampled actions, mean ± half of the 95% t-interval over seeds."
 WAYS = (
     "The paper follows the gradient of its loss. The loss has its minimum in "
     "[closed form](algorithms/nested.md), and the network can be fitted to it "
-    "(`--improvement closed-form`): the same optimum, another way to reach it. Bold differences "
-    "stand after Holm's correction for their column."
+    "(`--improvement closed-form`): the same optimum, another way to reach it. Judged by the rule "
+    "above, its claims would be:"
+)
+SAME = (
+    "Against the gradient, paired by seed; bold differences stand after Holm's correction for "
+    "their column:"
 )
 FILTER = (
     "A hysteresis filter around SAC needs no second training. Its threshold is chosen so that SAC "

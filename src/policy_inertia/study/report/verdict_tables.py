@@ -19,7 +19,7 @@ STYLES = {OSCILLATION.name: ".3f", RETURN.name: ".2f", MU.name: ".3f", CRASHES.n
 
 def verdict_table(judgements: Sequence[Judgement]) -> str:
     """Return a line for each claim: what it says, what was measured, the verdict, and why."""
-    lines = head("The paper says", "Measured", "Verdict", "Why")
+    lines = head("Claim", "Measured", "Verdict", "Why")
     for j in judgements:
         lines.append(row(j.claim.text, _measured(j), f"**{j.verdict}**", _why(j)))
     return "\n".join(lines)
