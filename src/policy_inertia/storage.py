@@ -26,6 +26,8 @@ FORMAT = 2
 
 LARGEST_JSON = 2**26
 """Bytes of a JSON file; the description of a large study has less than a hundredth."""
+LARGEST_PAGE = 2**24
+"""Bytes of a Markdown page."""
 
 T = TypeVar("T")
 
@@ -117,6 +119,15 @@ def read_file(path: Path, limit: int) -> bytes:
     if len(data) > limit:
         raise InputError(f"{path} has more than {limit:,} bytes, which is too large to be read")
     return data
+
+
+def read_page(path: Path) -> str:
+    """Return the text of a Markdown page.
+
+    Raises:
+        InputError: It cannot be read, or is larger than a page.
+    """
+    return read_file(path, LARGEST_PAGE).decode(errors="replace")
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -15,7 +15,16 @@ from policy_inertia.study.run.scheduler import run_study
 from policy_inertia.study.run.workers import Workers
 from tests.support.recipes import ROOT, blocks
 
-OURS = {"filters", "frontier", "limit", "minatar", "paper", "transfer"}
+OURS = {
+    "atari-proof",
+    "control",
+    "filters",
+    "frontier",
+    "limit",
+    "minatar",
+    "paper",
+    "transfer",
+}
 
 
 @pytest.fixture

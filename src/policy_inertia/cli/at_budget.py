@@ -17,19 +17,17 @@ if TYPE_CHECKING:
     from policy_inertia.study.analysis.at_budget import Record
 
 
-LARGEST_PAGE = 2**24  # bytes
-
-
 @dataclass(frozen=True)
 class AtBudget(Command):
-    """Compare a study's methods at the same oscillation, or at the same movement of Box actions.
+    """Compare a study's methods at the same oscillation.
 
     Prints Markdown tables of what every method returns, and how often it crashes, within the same
     budgets, and of what it would return without a time limit. Cells are means and 95% t-intervals
-    over seeds. The best constant action is a rival too, for Box actions random ones. The last
-    tables show each dial minus its best rival, and minus the filter on its own core, paired by
-    seed. With --ours, the tables show one policy minus every other; what is bold stands after
-    Holm's correction for all cells.
+    over seeds. The best constant action is a rival too. The last tables show each dial minus its
+    best rival, and minus the filter on its own core, paired by seed. With --ours, the tables show
+    one policy minus every other; what is bold stands after Holm's correction for all cells.
+
+    For Box actions, methods are compared at the same movement, and random actions are the rival.
     """
 
     name: ClassVar[str] = "at-budget"
@@ -74,10 +72,10 @@ class AtBudget(Command):
         say(f"Picture: {path}")
 
     def _write(self, page: Path, records: list[Record]) -> None:
-        from policy_inertia.storage import read_file
+        from policy_inertia.storage import read_page
         from policy_inertia.study.report.control_page import control_tables, with_tables
 
-        text = read_file(page, LARGEST_PAGE).decode(errors="replace")
+        text = read_page(page)
         write_file(page, with_tables(text, control_tables(records)).encode())
         say(f"Tables written to {page}")
 

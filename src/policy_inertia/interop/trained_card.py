@@ -11,6 +11,7 @@ from policy_inertia.files import write_file
 from policy_inertia.metrics.measures import CRASHES, OSCILLATION, RETURN
 from policy_inertia.policies.policy import Policy
 from policy_inertia.policies.trained import FOLDER, trained_policies
+from policy_inertia.storage import read_page
 
 EPISODES, SEED, BUDGET = 200, 0, 0.2
 STYLES = {RETURN.name: ".2f", OSCILLATION.name: ".3f", CRASHES.name: ".3f"}
@@ -42,7 +43,7 @@ def card_rows(name: str) -> Iterator[str]:
 def write_table(folder: Path = FOLDER) -> None:
     """Measure every policy of the package, and put the table into the card."""
     card = folder / "README.md"
-    before, head, rest = card.read_text().partition(HEAD)
+    before, head, rest = read_page(card).partition(HEAD)
     if not head:
         raise InputError(f"{card} has no place for the table: it must have the line {HEAD!r}")
     _, _, after = rest.partition("\n\n")

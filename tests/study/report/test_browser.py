@@ -12,6 +12,7 @@ import pytest
 
 from policy_inertia import Exponential, load_core
 from policy_inertia.evaluation.recording import Recording, record
+from policy_inertia.planner.known_edges import LABEL
 from policy_inertia.policies.policy import Policy
 from policy_inertia.run_settings import settings
 from policy_inertia.study.analysis import summary
@@ -170,7 +171,8 @@ def test_tables_of_the_verdict_are_not_cut(page: Any) -> None:
 
 
 def test_names_of_a_figure_stand_in_its_key(page: Any) -> None:
-    names = page.locator("#base-two-way-pareto .key li").all_inner_texts()
+    *names, planner = page.locator("#base-two-way-pareto .key li").all_inner_texts()
+    assert planner == f"━{LABEL}"
     assert names == ["●SAC", "■NSAC", "◆<script>document.title = 'owned'</script>"]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from policy_inertia.errors import InputError
 from policy_inertia.files import make_folder, write_file
+from policy_inertia.storage import read_page
 from policy_inertia.study.report.verdict_page import END, START, VerdictPage
 
 PAGE, OVERVIEW, IMAGES = "paper.md", "results.md", "images"
@@ -18,7 +19,7 @@ def write_page(page: VerdictPage, folder: Path) -> None:
         InputError: The overview has no place for the table.
     """
     overview = folder / OVERVIEW
-    filled = with_table(overview.read_text(), page.table) if overview.exists() else None
+    filled = with_table(read_page(overview), page.table) if overview.exists() else None
     make_folder(folder / IMAGES)
     write_file(folder / PAGE, page.text.encode())
     for name, data in page.pictures.items():
