@@ -4,7 +4,7 @@ from tests.cli.conftest import Run
 
 
 def test_verdict_makes_the_page_from_a_folder_without_records(run: Run, tmp_path: Path) -> None:
-    code, text, _ = run("verdict", "--records", tmp_path / "none", "--out", tmp_path / "docs")
+    code, text, _ = run("verdict", "--records", tmp_path, "--out", tmp_path / "docs")
     assert code == 0
     assert "not run (0 of 40 records)" in text
     assert (tmp_path / "docs" / "paper.md").exists()
@@ -15,6 +15,13 @@ def test_verdict_refuses_an_overview_without_a_place_for_the_table(
     run: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "results.md").write_text("nothing here")
-    code, _, error = run("verdict", "--records", tmp_path / "none", "--out", tmp_path)
+    code, _, error = run("verdict", "--records", tmp_path, "--out", tmp_path)
     assert code == 2
     assert "results.md has no place for the table" in error
+
+
+def test_verdict_refuses_a_folder_that_does_not_exist(run: Run, tmp_path: Path) -> None:
+    code, _, error = run("verdict", "--records", tmp_path / "none", "--out", tmp_path / "docs")
+    assert code == 2
+    assert "there is no folder" in error
+    assert not (tmp_path / "docs").exists()

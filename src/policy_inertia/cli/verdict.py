@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from policy_inertia.cli.command import Command
 from policy_inertia.cli.view import say
+from policy_inertia.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class Verdict(Command):
         from policy_inertia.study.declared.paper_claims import paper_page
         from policy_inertia.study.report.verdict_files import write_page
 
+        if not self.records.is_dir():
+            raise InputError(
+                f"there is no folder {self.records}: give --records with the folder that "
+                "'policy-inertia study paper --records FOLDER' wrote"
+            )
         page = paper_page(self.records)
         write_page(page, self.out)
         say(page.table)
