@@ -77,8 +77,8 @@ def _policy(method: str, env: str, sign: int = -1, inertia: float = -1.0, **chan
     return lively(fresh(method, env, **changes), env, sign, inertia)
 
 
-def _dial(method: str, env: str, mode: int, price: float) -> Policy:
-    return reaching(_policy(method, env), 10.0).modes()[mode].at(price)
+def _dial(method: str, env: str, mode: int, price: float, **changes: Any) -> Policy:
+    return reaching(_policy(method, env, **changes), 10.0).modes()[mode].at(price)
 
 
 def _frozen(method: str, env: str) -> Policy:
@@ -117,6 +117,12 @@ POLICIES: dict[str, Callable[[str], Policy]] = {
     "gate that is its core": lambda env: _dial("gate-sac", env, -1, -10.0),
     "dial before the first reward": lambda env: _policy("dial-dqn", env),
     "planner": lambda env: _policy("limit-dqn", env).with_limit(0.2, 2),
+    "dial by the mean of its critics": lambda env: _dial(
+        "dial-dqn", env, 0, 0.2, pessimistic=False
+    ),
+    "planner by the mean of its critics": lambda env: _policy(
+        "limit-dqn", env, pessimistic=False, seed=2
+    ).with_limit(0.2, 2),
     "planner without a limit": lambda env: _policy("limit-sac", env),
     "planner that is a gate": lambda env: _policy("limit-gate-dqn", env).with_limit(0.3, 1.5, True),
     "gate around a frozen core": lambda env: reaching(_frozen("smooth", env), 10.0).at(0.1),

@@ -115,6 +115,8 @@ class ControllerParts:
     numbers: dict[str, float]
     costs: tuple[float, ...] | None = None
     """What switches cost, a table row by row; None where they all cost the same."""
+    mean: bool = False
+    """Whether the mean of twin critics counts, and not the lower value."""
 
 
 class NestedState(NamedTuple):

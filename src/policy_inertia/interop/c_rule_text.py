@@ -51,14 +51,14 @@ static void policy_decide(const policy_state *state, $observation,
 """
 
 TWINS = """
-/* the lower of the values of two critics */
-static void policy_lower_values(const float *x, float *q)
+/* $joined of the values of two critics */
+static void policy_twin_values(const float *x, float *q)
 {
     float other[$choices];
     policy_network_0(x, q);
     policy_network_1(x, other);
     for (int i = 0; i < $choices; i++) {
-        q[i] = other[i] < q[i] ? other[i] : q[i];
+        q[i] = $value;
     }
 }
 """
@@ -80,7 +80,7 @@ static void policy_values(const policy_state *state, $observation, float *q)
 {
     float x[$inputs];
     policy_inputs(observation, state->previous_action, q, x);
-    policy_lower_values(x, q);
+    policy_twin_values(x, q);
     if (state->previous_action >= 0) {
         q[state->previous_action] += $price;
     }
@@ -99,7 +99,7 @@ static void policy_values(const policy_state *state, $observation, float *q)
     x[$first] = log1pf(100.0f * share) * $scale;
     x[$first + 1] = sqrtf(share);
     x[$first + 2] = share;
-    policy_lower_values(x, q);
+    policy_twin_values(x, q);
     if (state->previous_action >= 0) {
         q[state->previous_action] += price;
     }
@@ -149,7 +149,7 @@ static void policy_values(const policy_state *state, $observation, float *q)
     const int32_t previous = state->previous_action;
     policy_inputs(observation, previous, q, x);
     policy_limit_features(state, policy_tokens_after(state, 0), x + $first);
-    policy_lower_values(x, q);
+    policy_twin_values(x, q);
     if (previous >= 0) {
         const float repeat = q[previous];
         if (policy_tokens(state) < POLICY_TOKEN) {
@@ -158,7 +158,7 @@ static void policy_values(const policy_state *state, $observation, float *q)
             }
         } else if (policy_rate(state) < POLICY_TOKEN) {
             policy_limit_features(state, policy_tokens_after(state, POLICY_TOKEN), x + $first);
-            policy_lower_values(x, q);
+            policy_twin_values(x, q);
         }
         q[previous] = repeat;
     }

@@ -125,11 +125,19 @@ def mixture(task: Task, controller: ControllerDescription) -> None:
     task.code.add_function(text.MIXTURE, log_keep=log_keep, log_mu=log_mu, **sizes)
 
 
+def _add_twins(task: Task, controller: ControllerDescription, sizes: dict[str, int]) -> None:
+    """`ValuedConfig.joined`: the lower value of the twins, or their mean."""
+    joined, value = "the lower", "other[i] < q[i] ? other[i] : q[i]"
+    if controller.mean:
+        joined, value = "the mean", "0.5f * (q[i] + other[i])"
+    task.code.add_function(text.TWINS, joined=joined, value=value, **sizes)
+
+
 def _add_priced_values(task: Task, controller: ControllerDescription) -> None:
-    """`Priced._values`: `prices.net` of the lower of the twins' values."""
+    """`Priced._values`: `prices.net` of the twins' values."""
     numbers, code = controller.numbers, task.code
     sizes = _add_networks(task, controller, 3 if controller.has_dial else 0)
-    code.add_function(text.TWINS, **sizes)
+    _add_twins(task, controller, sizes)
     if not controller.has_dial:
         code.add_function(text.FIXED_PRICE, price=literal(numbers["fixed_price"]), **sizes)
         return
@@ -152,7 +160,7 @@ def _add_plan_values(task: Task, controller: ControllerDescription) -> None:
     sizes = _add_networks(task, controller, limit_draws.FEATURES)
     burst = controller.numbers["largest_burst"]
     task.code.use("limit")
-    task.code.add_function(text.TWINS, **sizes)
+    _add_twins(task, controller, sizes)
     task.code.add_function(
         text.LIMIT_FEATURES,
         waits=len(waits),

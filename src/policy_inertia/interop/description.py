@@ -45,6 +45,8 @@ class ControllerDescription:
     """Whether the networks see the core's features instead of the observation."""
     costs: tuple[float, ...] | None = None
     """What switches cost, a table row by row; None where they all cost the same."""
+    mean: bool = False
+    """Whether the mean of twin critics counts, and not the lower value."""
 
     @property
     def has_dial(self) -> bool:
@@ -192,5 +194,5 @@ def _describe_controller(policy: Policy, dial: bool) -> ControllerDescription:
     sees = bool(policy.spaces.features)
     numbers, limit = parts.numbers, policy.limit
     return ControllerDescription(
-        parts.rule, networks, numbers, limit, unit, dial, sees, parts.costs
+        parts.rule, networks, numbers, limit, unit, dial, sees, parts.costs, parts.mean
     )

@@ -146,3 +146,10 @@ def add_network(graph: GraphBuilder, layers: Layers, x: str) -> str:
     for layer in layers:
         x = LAYER_NODES[type(layer)](graph, layer, x)
     return x
+
+
+def twin_values(graph: GraphBuilder, twins: list[str], mean: bool) -> str:
+    """`ValuedConfig.joined`: the lower value of twin critics, or their mean."""
+    if not mean:
+        return graph.add("Min", *twins)
+    return graph.add("Mul", graph.add("Add", *twins), graph.constant(0.5))

@@ -20,7 +20,7 @@ from policy_inertia.interop.onnx_core import add_core
 from policy_inertia.interop.onnx_filters import Inputs, any_of, filter_nodes
 from policy_inertia.interop.onnx_form import FEATURES, MASKS, OBSERVATION
 from policy_inertia.interop.onnx_graph import GraphBuilder
-from policy_inertia.interop.onnx_layers import add_network
+from policy_inertia.interop.onnx_layers import add_network, twin_values
 from policy_inertia.interop.onnx_tokens import plan_values
 from policy_inertia.policies.core_outputs import GREEDY
 from policy_inertia.policies.memory import PREVIOUS_ACTION
@@ -218,16 +218,18 @@ def _best(graph: GraphBuilder, inputs: Inputs, q: str, last: str) -> Outputs:
 def _priced_values(
     graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs
 ) -> tuple[str, str]:
-    """`prices.net` and `prices.favour` of the lower of the twins' values, and a_prev's one-hot."""
+    """`prices.net` and `prices.favour` of the twins' values, and a_prev's one-hot."""
     last = graph.as_float(inputs.repeat)
     if not controller.has_dial:
         price = graph.constant(controller.numbers["fixed_price"])
-        lower = graph.add("Min", *network_outputs(graph, controller, *inputs.seen))
-        q = _net(graph, controller, inputs, lower, price, last)
+        twins = network_outputs(graph, controller, *inputs.seen)
+        u = twin_values(graph, twins, controller.mean)
+        q = _net(graph, controller, inputs, u, price, last)
         return _forbid(graph, q, inputs.allowed), last
     features, cost, margin = _price_inputs(graph, controller)
-    lower = graph.add("Min", *network_outputs(graph, controller, *inputs.seen, features))
-    q = _net(graph, controller, inputs, lower, cost, last)
+    twins = network_outputs(graph, controller, *inputs.seen, features)
+    u = twin_values(graph, twins, controller.mean)
+    q = _net(graph, controller, inputs, u, cost, last)
     core = graph.one_hot(graph.best(inputs.log_core), inputs.choices)
     q = graph.add("Add", q, graph.add("Mul", margin, core))
     return _forbid(graph, q, inputs.allowed), last

@@ -10,7 +10,7 @@ from policy_inertia.algorithms.controllers.token_costs import TokenCosts
 from policy_inertia.algorithms.losses import IMPOSSIBLE
 from policy_inertia.interop.description import ControllerDescription
 from policy_inertia.interop.onnx_graph import GraphBuilder
-from policy_inertia.interop.onnx_layers import add_network
+from policy_inertia.interop.onnx_layers import add_network, twin_values
 from policy_inertia.policies.token_bucket import TOKENS
 
 _OF_LIMIT = (slice(0, 2), slice(4, 5))
@@ -68,7 +68,7 @@ def plan_values(
         rows = graph.add("Concat", joined, joined, axis=0)
         levels = graph.add("Concat", keep, switch, axis=0)
         twins.append(add_network(graph, head, graph.add("Concat", rows, levels, axis=1)))
-    both = graph.add("Min", *twins)
+    both = twin_values(graph, twins, controller.mean)
     both = graph.add("Reshape", both, graph.integers([2, -1, actions]))
     keeps_to, switches_to = (
         graph.add("Gather", both, graph.constant(k, np.int64), axis=0) for k in (0, 1)
@@ -129,7 +129,8 @@ def _costly_values(
         joined = graph.add("Concat", add_network(graph, features, observation), *seen, axis=1)
         rows = graph.add("Concat", *[joined] * len(inputs), axis=0)
         twins.append(add_network(graph, head, graph.add("Concat", rows, levels, axis=1)))
-    u = graph.add("Reshape", graph.add("Min", *twins), graph.integers([len(inputs), -1, actions]))
+    u = twin_values(graph, twins, controller.mean)
+    u = graph.add("Reshape", u, graph.integers([len(inputs), -1, actions]))
     q = graph.add("Gather", u, graph.constant(0, np.int64), axis=0)
     for k, level in enumerate(costs.levels.tolist()[1:], 1):
         after = graph.add("Gather", u, graph.constant(k, np.int64), axis=0)

@@ -78,7 +78,8 @@ def by_hand(config, state, batch, core_action, before):
         now = [*batch.obs[i], *(hot[prev] if prev >= 0 else np.zeros(4)), *seen]
         then = [*batch.next_obs[i], *hot[a], *seen]
         # in true units: what each next action is worth, its own price paid
-        worth = unit * np.min([forward(t, np.array(then))[0] for t in targets], 0)
+        join = np.min if config.pessimistic else np.mean
+        worth = unit * join([forward(t, np.array(then))[0] for t in targets], 0)
         paid = worth - price * ((np.arange(4) != a) - refund)
         v = paid.max() if isinstance(config, DialConfig) else max(paid[a], paid[core_action[i]])
         y = batch.reward[i] + batch.discount[i] * v
@@ -97,12 +98,23 @@ def by_hand(config, state, batch, core_action, before):
 
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("kind", [GateConfig, DialConfig])
-@pytest.mark.parametrize(("price", "refund"), [(None, None), (None, 0.15), (0.7, None)])
+@pytest.mark.parametrize(
+    ("price", "refund", "pessimistic"),
+    [(None, None, True), (None, 0.15, False), (0.7, None, True)],
+)
 @pytest.mark.usefixtures("quick_compiler")
 def test_updates_agree_with_prices_refund_and_scale_worked_out_by_hand(
-    core: Any, kind: Any, price: Any, refund: Any
+    core: Any, kind: Any, price: Any, refund: Any, pessimistic: bool
 ) -> None:
-    config = kind(core, price=price, refund=refund, largest=2.0, huber=0.8, **SMALL)
+    config = kind(
+        core,
+        price=price,
+        refund=refund,
+        pessimistic=pessimistic,
+        largest=2.0,
+        huber=0.8,
+        **SMALL,
+    )
     algorithm = config.build(SPEC)
     state = algorithm.init(np.random.default_rng(1))
     inner = core.build(SPEC)

@@ -79,7 +79,8 @@ def by_hand(config, state, batch, core_action, largest):
             if left >= price:
                 then = min(burst, left - price + rate)
                 x = [*batch.next_obs[i], *hot[a], *seen(then, rate, burst, largest)]
-                worth[following] = min(forward(t, np.array(x))[following] for t in targets)
+                values = [forward(t, np.array(x))[following] for t in targets]
+                worth[following] = min(values) if config.pessimistic else np.mean(values)
         v = max(worth.values())
         if isinstance(config, LimitGateConfig):
             follow = worth.get(int(core_action[i]), worth[a])
@@ -95,10 +96,14 @@ def by_hand(config, state, batch, core_action, largest):
 
 
 @pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("kind", [LimitConfig, LimitGateConfig])
+@pytest.mark.parametrize(
+    ("kind", "pessimistic"), [(LimitConfig, True), (LimitConfig, False), (LimitGateConfig, True)]
+)
 @pytest.mark.usefixtures("quick_compiler")
-def test_updates_agree_with_limits_and_tokens_worked_out_by_hand(core: Any, kind: Any) -> None:
-    config = kind(core, largest_burst=3.0, huber=0.8, **SMALL)
+def test_updates_agree_with_limits_and_tokens_worked_out_by_hand(
+    core: Any, kind: Any, pessimistic: bool
+) -> None:
+    config = kind(core, largest_burst=3.0, huber=0.8, pessimistic=pessimistic, **SMALL)
     algorithm, inner = config.build(SPEC), core.build(SPEC)
     state = algorithm.init(np.random.default_rng(1))
     update, improve = jax.jit(algorithm.update), jax.jit(inner.update)

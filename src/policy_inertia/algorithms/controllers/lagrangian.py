@@ -79,7 +79,8 @@ class LagrangianConfig(ValuedConfig):
 
     def parts(self, params: LagrangianParams) -> ControllerParts:
         numbers = {"fixed_price": float(params.price)}
-        return ControllerParts(self.rule, one_by_one(params.critics), numbers)
+        twins, mean = one_by_one(params.critics), not self.pessimistic
+        return ControllerParts(self.rule, twins, numbers, mean=mean)
 
     def controller(self, spec: Spec) -> Controller:
         return Lagrangian(self, spec)
@@ -110,7 +111,7 @@ class LagrangianState(NamedTuple):
 
 
 class LagrangianParams(NamedTuple):
-    critics: Tree  # twins: the lower value counts, as in learning
+    critics: Tree  # twins, joined as in learning
     price: Array
 
 
@@ -154,7 +155,7 @@ class Lagrangian(PricedCritics):
     def _values(self, params: LagrangianParams, obs: Array, prev_action: Array, xp: Any) -> Array:
         """Q(s, a_prev, .) at the price."""
         last = one_hot(prev_action, self.n_actions, xp)
-        u = self.value(params.critics, obs, last, xp).min(0)
+        u = self.valued.joined(self.value(params.critics, obs, last, xp))
         return prices.net(u, params.price, last)
 
     def apply(

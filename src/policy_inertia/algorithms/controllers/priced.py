@@ -97,16 +97,16 @@ class PricedConfig(ValuedConfig):
         return Priced(self, spec)
 
     def parts(self, params: PricedParams) -> ControllerParts:
-        twins = one_by_one(params.critics)
+        twins, mean = one_by_one(params.critics), not self.pessimistic
         if params.dial is None:
             fixed = {"fixed_price": self.price or 0.0}
-            return ControllerParts(self.rule, twins, fixed, self.costs)
+            return ControllerParts(self.rule, twins, fixed, self.costs, mean)
         numbers = {
             "price": float(params.dial.price),
             "largest_price": float(params.dial.largest),
             "critics_begin": float(params.dial.critics_begin),
         }
-        return ControllerParts(self.rule, twins, numbers, self.costs)
+        return ControllerParts(self.rule, twins, numbers, self.costs, mean)
 
     def build(self, spec: Spec) -> Algorithm:
         controller: Any = self.controller(spec)
@@ -149,7 +149,7 @@ class DialSetting(NamedTuple):
 
 
 class PricedParams(NamedTuple):
-    critics: Tree  # twins: the lower value counts, as in learning
+    critics: Tree  # twins, joined as in learning
     dial: DialSetting | None  # None for one fixed price
 
 
@@ -229,7 +229,7 @@ class Priced(PricedCritics):
             row_for_each = xp.zeros((len(obs), 1), np.float32)
             inputs = (last, dial.features + row_for_each)
         price: Number = dial.cost[..., None] if dial is not None else self.fixed
-        u = self.value(params.critics, obs, inputs, xp).min(0)
+        u = self.config.joined(self.value(params.critics, obs, inputs, xp))
         return prices.net(u, price, last, self.costs)
 
     def hold_probability(

@@ -73,7 +73,7 @@ class PricedCritics:
         last = then
         if features is not None:
             now, then = (jnp.concatenate([hot, features], -1) for hot in (now, then))
-        u_next = self.value(critics.target, batch.next_obs, then).min(0)
+        u_next = config.joined(self.value(critics.target, batch.next_obs, then))
         # this decision's price is no part of U; the next decision's price is still to be paid
         q_next = prices.net(u_next, jnp.asarray(price)[..., None], last, self.costs)
         if self.masked:

@@ -102,7 +102,8 @@ class LimitConfig(ValuedConfig):
 
     def parts(self, params: PlanningParams) -> ControllerParts:
         numbers = {"largest_burst": self.largest_burst}
-        return ControllerParts(self.rule, one_by_one(params.critics), numbers, self.costs)
+        twins, mean = one_by_one(params.critics), not self.pessimistic
+        return ControllerParts(self.rule, twins, numbers, self.costs, mean)
 
     def controller(self, spec: Spec) -> Controller:
         return TokenPlanner(self, spec)
@@ -206,7 +207,7 @@ class TokenPlanner:
         xp: Any = jnp,
         log_core: Array | None = None,
     ) -> Array:
-        """Q(s, a_prev, .) with these tokens: the lower value of the twins.
+        """Q(s, a_prev, .) with these tokens, by both twins.
 
         `log_core` says what an action mask forbids. It may force a switch without a token.
         """
@@ -221,7 +222,7 @@ class TokenPlanner:
             )
         if len(inputs) == 1 < n:
             inputs = inputs + xp.zeros((n, 1), np.float32)
-        u = self.value.once_or_twice(critics, obs, last, inputs, xp).min(0)
+        u = self.config.joined(self.value.once_or_twice(critics, obs, last, inputs, xp))
         if xp is np and n == 1 and not self.masked:  # saves microseconds
             return joined(u, int(prev_action[0]), bool(can_switch[0, 0]))
         keep, switch = u[:n], u[n:]
@@ -235,12 +236,12 @@ class TokenPlanner:
     def _costly_values(
         self, critics: Tree, obs: Array, last: Array, inputs: Array, xp: Any
     ) -> Array:
-        """(K, B, A) the lower value of the twins after each level of costs."""
+        """(K, B, A) the value by both twins after each level of costs."""
         n, features = len(obs), limit_draws.FEATURES
         seen = inputs.reshape(-1, inputs.shape[0] // self.n_levels, features)
         seen = xp.broadcast_to(seen, (self.n_levels, n, features)).reshape(-1, features)
         obs, last = (xp.concatenate([x] * self.n_levels) for x in (obs, last))
-        u = self.value(critics, obs, (last, seen), xp).min(0)
+        u = self.config.joined(self.value(critics, obs, (last, seen), xp))
         return u.reshape(self.n_levels, n, -1)
 
     def _permitted(

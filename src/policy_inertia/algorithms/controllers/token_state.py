@@ -30,7 +30,7 @@ class Setting(NamedTuple):
 
 
 class PlanningParams(NamedTuple):
-    critics: Tree  # twins: the lower value counts, as in learning
+    critics: Tree  # twins, joined as in learning
     setting: Setting
 
 

@@ -53,6 +53,10 @@ class ValuedConfig(NestedConfig):
     """Units of each hidden layer of the critics."""
     huber: float | None = 5.0
     """The loss of an error of Q above this size grows linearly; None: never."""
+    pessimistic: bool = True
+    """The lower value of the twins counts, which keeps values from being too high; False: their
+    mean. A rare success then counts for more: a lander that has seldom landed hovers with the lower
+    value."""
     at_once: bool = False
     """Use the core's outputs before its update, not after it; faster for large networks."""
     core_share: float = 0.2
@@ -77,6 +81,10 @@ class ValuedConfig(NestedConfig):
     def choice(self) -> Choice:
         """How to act by Q."""
         raise NotImplementedError
+
+    def joined(self, twins: Array) -> Array:
+        """(2, ...) the values of the twins -> (...) the value that counts."""
+        return twins.min(0) if self.pessimistic else twins.mean(0)
 
     def explored(self, own: Categorical, core: Categorical, core_alone: np.ndarray) -> Categorical:
         """What acts in training: the core in some episodes, else the controller with some noise.
