@@ -14,6 +14,13 @@ Preset = dict[str, dict[str, Any]]
 ALONE = "RunConfig, no controller"
 """The key of a preset's settings for runs that decide at every step without a controller."""
 
+_CRITICS: dict[str, Any] = {  # of controllers that act by critics and learn from scratch
+    "hidden": (128, 128),
+    "learning_rate": 6e-4,
+    "target_rate": 0.005,
+    "pessimistic": False,
+    "averaged": 0.05,
+}
 DEFAULT: Preset = {
     "RunConfig": {"batch_size": 128, "normalise": True},
     ALONE: {"n_step": 3},
@@ -40,6 +47,8 @@ DEFAULT: Preset = {
         "huber": 5.0,
     },
     "InertiaConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
+    "DialConfig": _CRITICS,
+    "LimitConfig": _CRITICS,
 }
 """For what people bring, in the number of steps that they ask for. Chosen with runs on CartPole,
 Acrobot, MountainCar and LunarLander, with seeds below 100."""

@@ -13,7 +13,7 @@ from jax import numpy as jnp
 
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import interface, losses
-from policy_inertia.algorithms.learning import adam, descend
+from policy_inertia.algorithms.learning import adam, average_rate, descend
 from policy_inertia.algorithms.value_scale import divisor, known_size, next_size, times
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_huber, refuse_outside
@@ -76,7 +76,7 @@ class DQNConfig(interface.AlgorithmConfig):
     def for_steps(self, steps: int) -> DQNConfig:
         config, updates = self, steps / self.train_interval
         if self.averaged is not None:
-            rate = 1 / max(self.averaged * updates, 1)
+            rate = average_rate(self.averaged, updates)
             config = replace(config, average_rate=rate, averaged=None)
         if self.exploration is None or self.epsilon_decay != type(self).epsilon_decay:
             return config

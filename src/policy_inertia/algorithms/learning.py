@@ -66,15 +66,30 @@ class Critics(NamedTuple):
     online: Tree
     target: Tree
     optimiser: Tree
+    average: Tree | None = None  # of the critics so far, for the policy; None: the targets are it
 
 
 def init_critics(
-    rng: np.random.Generator, network: Network, optimiser: optax.GradientTransformation
+    rng: np.random.Generator,
+    network: Network,
+    optimiser: optax.GradientTransformation,
+    averaged: bool = False,
 ) -> Critics:
-    """Make two different critics, and targets that start as their copies."""
+    """Make two different critics, and targets, and an average if asked, that start as copies."""
     online = network.init(rng, twins=2)
     # copies: a donated state must not hold one buffer twice
-    return Critics(online, jax.tree.map(jnp.copy, online), optimiser.init(online))
+    target, average = (jax.tree.map(jnp.copy, online) for _ in range(2))
+    return Critics(online, target, optimiser.init(online), average if averaged else None)
+
+
+def average_rate(averaged: float, updates: float) -> float:
+    """The share of a network that moves into its average, which then spans a share of a run.
+
+    Args:
+        averaged: That share of the run.
+        updates: The updates of the whole run.
+    """
+    return 1 / max(averaged * updates, 1)
 
 
 Residual = Callable[..., Array]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -25,6 +25,7 @@ from policy_inertia.algorithms.interface import (
     CoreOutputs,
     Nested,
     OverActions,
+    Parameters,
     Soft,
     Traits,
     Updated,
@@ -72,6 +73,15 @@ class Controller(Protocol):
         self, params: Tree, obs: np.ndarray, prev: np.ndarray, core: Acting, drawn: np.ndarray
     ) -> OverActions:
         """Give the distribution to act by in training (see `Behaviour`)."""
+
+
+@runtime_checkable
+class AveragedController(Controller, Protocol):
+    """A controller whose policy may act by other parameters than training does."""
+
+    @property
+    def policy(self) -> Parameters | None:
+        """Take from the state what the policy needs; None: the same as acting."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +142,7 @@ class NestedParams(NamedTuple):
 def nested(core: Algorithm, controller: Controller, spec: Spec) -> Nested:
     """Wrap `core` and a controller into the mixed policy of Equation (mixed_policy)."""
     intervals = (*core.intervals, controller.interval)
+    own_policy = controller.policy if isinstance(controller, AveragedController) else None
 
     def init(rng: np.random.Generator) -> NestedState:
         core_state = core.init(rng)  # first: the very core that the same generator gives alone
@@ -165,8 +176,8 @@ def nested(core: Algorithm, controller: Controller, spec: Spec) -> Nested:
         return NestedParams(core.acting(state.core), controller.acting(state.controller))
 
     def policy(state: NestedState) -> NestedParams:
-        assert core.policy is not None
-        return NestedParams(core.policy(state.core), controller.acting(state.controller))
+        of_core, own = core.policy or core.acting, own_policy or controller.acting
+        return NestedParams(of_core(state.core), own(state.controller))
 
     def apply(params: NestedParams, obs: Array, prev_action: Array, xp: Any = jnp) -> Acting:
         core_acting = core.apply(params.core, obs, prev_action, xp)
@@ -194,7 +205,7 @@ def nested(core: Algorithm, controller: Controller, spec: Spec) -> Nested:
         apply,
         intervals,
         behaviour,
-        policy=None if core.policy is None else policy,
+        policy=policy if core.policy or own_policy else None,
         core_params=lambda params: params.core,
         hold_probability=hold_probability,
     )

@@ -61,6 +61,7 @@ def scaled_evaluation(
     huber: float | None = None,
     at_once: bool = False,
     residual_of: Residual = losses.bellman_residual,
+    average_rate: float = 1.0,
 ) -> tuple[Critics, Array, Array]:
     """Take one step of `learning.soft_evaluation`, with rewards and values in the unit `size`.
 
@@ -76,15 +77,18 @@ def scaled_evaluation(
         huber: See `losses.bellman_residual`; in that unit.
         at_once: See `learning.soft_evaluation`.
         residual_of: See `learning.soft_evaluation`.
+        average_rate: The share of the critics that moves into their average, if they have one.
 
     Returns:
         The twins after the step, in the unit after it; that unit; and the loss.
     """
-    target = losses.bellman_target(batch.reward, batch.discount, next_value)
-    new, factor = next_size(size, target)
+    new, factor = next_size(size, losses.bellman_target(batch.reward, batch.discount, next_value))
     evaluated = soft_evaluation(
         critics, network, optimiser, batch, extra, next_value, rate, huber, at_once, residual_of
     )
-    online, averaged, state = evaluated.critics
-    critics = Critics(times(online, factor), times(averaged, factor), state)
+    online, target, state, _ = evaluated.critics
+    average = critics.average
+    if average is not None:
+        average = times(optax.incremental_update(online, average, average_rate), factor)
+    critics = Critics(times(online, factor), times(target, factor), state, average)
     return critics, new, evaluated.loss

@@ -20,7 +20,7 @@ from policy_inertia.algorithms.controllers.priced_critics import PricedCritics
 from policy_inertia.algorithms.controllers.valued import Choice, ValuedConfig, one_by_one
 from policy_inertia.algorithms.controllers.warm_up import WATCHED
 from policy_inertia.algorithms.interface import Acting, Algorithm, CoreOutputs, Traits
-from policy_inertia.algorithms.learning import Critics, init_critics
+from policy_inertia.algorithms.learning import Critics
 from policy_inertia.algorithms.nested import Controller, ControllerParts, NestedState, nested
 from policy_inertia.algorithms.value_scale import divisor, known_size, times
 from policy_inertia.envs.spec import Spec
@@ -124,7 +124,7 @@ class Lagrangian(PricedCritics):
         self.price_rate, self.first_measured = config.price_rate, 1 - config.measured_share
 
     def init(self, rng: np.random.Generator) -> LagrangianState:
-        critics = init_critics(rng, self.value, self.optimiser)
+        critics = self.init_critics(rng)
         # each is an array of its own: a donated state must not hold one buffer twice
         size, price, mean_square = (jnp.zeros(()) for _ in range(3))
         return LagrangianState(critics, size, price, mean_square, jnp.uint32(0))

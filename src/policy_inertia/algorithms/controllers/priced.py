@@ -32,7 +32,7 @@ from policy_inertia.algorithms.interface import (
     Dial,
     Traits,
 )
-from policy_inertia.algorithms.learning import Critics, init_critics
+from policy_inertia.algorithms.learning import Critics
 from policy_inertia.algorithms.nested import (
     Controller,
     ControllerParts,
@@ -162,7 +162,7 @@ class Priced(PricedCritics):
         self.config, self.fixed = config, config.price or 0.0
 
     def init(self, rng: np.random.Generator) -> PricedState:
-        critics = init_critics(rng, self.value, self.optimiser)
+        critics = self.init_critics(rng)
         return PricedState(critics, unknown_scale())
 
     def update(

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import prices
-from policy_inertia.algorithms.controllers.valued import ValuedConfig
+from policy_inertia.algorithms.controllers.valued import ValuedConfig, averaged_policy
 from policy_inertia.algorithms.controllers.warm_up import WarmUp
-from policy_inertia.algorithms.interface import CoreOutputs
-from policy_inertia.algorithms.learning import Critics, adam
+from policy_inertia.algorithms.interface import CoreOutputs, Parameters
+from policy_inertia.algorithms.learning import Critics, adam, init_critics
 from policy_inertia.algorithms.value_scale import scaled_evaluation
 from policy_inertia.envs.spec import Spec
 from policy_inertia.networks.perceptron import Network, one_hot
-from policy_inertia.types import Array, Number, Transition
+from policy_inertia.types import Array, Number, Transition, Tree
 
 
 class NextDecisions(NamedTuple):
@@ -48,6 +49,19 @@ class PricedCritics:
         self.value = Network(spec, config.hidden, self.n_actions, self.n_actions + price_inputs)
         self.optimiser = adam(config.learning_rate)
         self.warm_up = WarmUp(config.warmup, config.noise)
+
+    def init_critics(self, rng: np.random.Generator) -> Critics:
+        """Make the twins, with an average if the policy acts by it."""
+        averaged = self.valued.average_rate < 1
+        return init_critics(rng, self.value, self.optimiser, averaged)
+
+    @property
+    def policy(self) -> Parameters | None:
+        return averaged_policy(self.acting, self.valued)
+
+    def acting(self, state: Tree) -> Tree:
+        """Take from the state what acting needs."""
+        raise NotImplementedError
 
     def decide_next(
         self,
@@ -122,4 +136,5 @@ class PricedCritics:
             config.target_rate,
             config.huber,
             config.at_once,
+            average_rate=config.average_rate,
         )

@@ -30,13 +30,19 @@ from policy_inertia.algorithms.controllers.token_state import (
     columns,
     joined,
 )
-from policy_inertia.algorithms.controllers.valued import Choice, ValuedConfig, one_by_one
+from policy_inertia.algorithms.controllers.valued import (
+    Choice,
+    ValuedConfig,
+    averaged_policy,
+    one_by_one,
+)
 from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp
 from policy_inertia.algorithms.interface import (
     Acting,
     Algorithm,
     CoreOutputs,
     Limited,
+    Parameters,
     Traits,
 )
 from policy_inertia.algorithms.learning import adam, init_critics
@@ -159,7 +165,8 @@ class TokenPlanner:
         self._remembered = functools.lru_cache(REMEMBERED)(self._setting_of_one)
 
     def init(self, rng: np.random.Generator) -> PlanningState:
-        critics = init_critics(rng, self.value, self.optimiser)
+        averaged = self.config.average_rate < 1
+        critics = init_critics(rng, self.value, self.optimiser, averaged)
         return PlanningState(critics, jnp.zeros(()), jnp.uint32(0))
 
     # --- limits and values ----------------------------------------------------------------------
@@ -302,6 +309,7 @@ class TokenPlanner:
             config.target_rate,
             config.huber,
             config.at_once,
+            average_rate=config.average_rate,
         )
         return PlanningState(critics, size, state.updates + 1), {"mixed_critic_loss": critic_loss}
 
@@ -311,6 +319,10 @@ class TokenPlanner:
         # the targets: averages over many updates, which jitter less
         setting = self._setting(jnp.full(1, self.full), self.unit, self.full, free=1)
         return PlanningParams(times(state.critics.target, divisor(state.size)), setting)
+
+    @property
+    def policy(self) -> Parameters | None:
+        return averaged_policy(self.acting, self.config)
 
     def within(self, params: PlanningParams, limit: Limit, tokens: np.ndarray) -> PlanningParams:
         """Set the limit, and the tokens of each row; none has more than the bucket holds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import jax
@@ -11,6 +11,8 @@ from jax import numpy as jnp
 
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms.controllers.warm_up import log_probabilities
+from policy_inertia.algorithms.interface import Parameters
+from policy_inertia.algorithms.learning import Critics, average_rate
 from policy_inertia.algorithms.nested import NestedConfig
 from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.types import Array, Number, Tree
@@ -57,6 +59,12 @@ class ValuedConfig(NestedConfig):
     """The lower value of the twins counts, which keeps values from being too high; False: their
     mean. A rare success then counts for more: a lander that has seldom landed hovers with the lower
     value."""
+    averaged: float | None = None
+    """The policy acts by a moving average of the critics over this share of the run's steps, which
+    differs less from one moment to the next. Training acts by their targets, and so does the policy
+    if this is None."""
+    average_rate: float = 1.0
+    """The share of the critics that moves into that average at each update; `averaged` sets it."""
     at_once: bool = False
     """Use the core's outputs before its update, not after it; faster for large networks."""
     core_share: float = 0.2
@@ -74,8 +82,17 @@ class ValuedConfig(NestedConfig):
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "warmup")
         refuse_outside(self, 1, None, "hidden", "train_interval")
-        refuse_outside(self, 0, 1, "target_rate", "core_share", "noise")
+        refuse_outside(self, 0, 1, "target_rate", "core_share", "noise", "average_rate")
+        if self.averaged is not None:
+            refuse_outside(self, 0, 1, "averaged")
         refuse_huber(self.huber)
+
+    def for_steps(self, steps: int) -> ValuedConfig:
+        config = replace(self, core=self.core.for_steps(steps))
+        if self.averaged is None:
+            return config
+        rate = average_rate(self.averaged, steps / self.train_interval)
+        return replace(config, average_rate=rate, averaged=None)
 
     @property
     def choice(self) -> Choice:
@@ -102,3 +119,18 @@ class ValuedConfig(NestedConfig):
 def one_by_one(critics: Tree) -> tuple[Tree, ...]:
     """The twins as two networks."""
     return tuple(jax.tree.map(lambda w, i=i: w[i], critics) for i in range(2))
+
+
+def averaged_policy(acting: Parameters, config: ValuedConfig) -> Parameters | None:
+    """Act as `acting` says by the average of the critics, not by their targets; None: no average.
+
+    Args:
+        acting: From a state with `critics` to what acting needs.
+        config: The settings of the controller.
+    """
+
+    def policy(state: Any) -> Tree:
+        critics: Critics = state.critics
+        return acting(state._replace(critics=critics._replace(target=critics.average)))
+
+    return policy if config.average_rate < 1 else None
