@@ -57,16 +57,27 @@ def lines_of(task: Task) -> tuple[Line, ...]:
     """Return the lines of the study on one task."""
     core = core_of(task)
     nested = {**learner_of(task), "core": core}
-    lines = (
+    lines = compared(task, core, nested)
+    # LICRA's idea: a second policy decides when to act, a first one what to do
+    gate = Line("limit, gate", "limit-gate-dqn", task, nested)
+    return (*lines, gate) if task in GATED else lines
+
+
+def compared(task: Task, core: dict[str, Any], nested: dict[str, Any]) -> tuple[Line, ...]:
+    """Return the lines that every task has.
+
+    Args:
+        task: The task.
+        core: The settings of a DQN.
+        nested: The settings of a controller around it.
+    """
+    return (
         Line("DQN", "dqn", task, core),
         # the learner of the next lines without a price and without a limit
         Line("twin critics", "dial-dqn", task, {**nested, "price": 0.0}),
         Line("dial by price", "dial-dqn", task, nested),
         Line("limit", "limit-dqn", task, nested),
     )
-    # LICRA's idea: a second policy decides when to act, a first one what to do
-    gate = Line("limit, gate", "limit-gate-dqn", task, nested)
-    return (*lines, gate) if task in GATED else lines
 
 
 STUDY = Study(

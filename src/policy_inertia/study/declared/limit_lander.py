@@ -1,0 +1,48 @@
+"""Limits on switching on LunarLander, where rare rewards are a hundred times the usual ones.
+
+The lines, budgets and ways to keep a limit are those of `study limit`. The learner is that of the
+default preset. It was chosen with one run of seed 1. This study is a family of its own in Holm's
+correction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policy_inertia.presets import DEFAULT
+from policy_inertia.study.declared.limit import BUDGETS, compared
+from policy_inertia.study.declared.limit import STUDY as LIMIT
+from policy_inertia.study.plan import Experiment, Line, Study, Task
+
+LUNAR_LANDER = Task("LunarLander", "LunarLander-v3")
+CORE: dict[str, Any] = {**DEFAULT["DQNConfig"]}
+CRITICS: dict[str, Any] = {**DEFAULT["LimitConfig"], "train_interval": 1, "huber": 5.0}
+
+_DQN, _LEARNER, _DIAL, _LIMIT = compared(LUNAR_LANDER, CORE, {**CRITICS, "core": CORE})
+
+
+def _experiment(name: str, title: str, *lines: Line) -> Experiment:
+    return Experiment(name, title, lines, budgets=BUDGETS, limits=BUDGETS)
+
+
+STUDY = Study(
+    "limit-lander",
+    "Limits on switching that are always kept: LunarLander",
+    (
+        _experiment("learner", "LunarLander with a limit and without one", _LEARNER, _LIMIT),
+        _experiment("rivals", "LunarLander: a DQN, and a dial by price", _DQN, _DIAL),
+    ),
+    seeds=LIMIT.seeds,
+    settings={
+        "preset": "paper",
+        "steps": 300_000,
+        "envs": 16,
+        "batch_size": 128,
+        "gamma": 0.99,
+        "eval_every": 100_000,
+        "eval_episodes": 10,
+        "final_episodes": 100,
+        "calibration_episodes": 25,
+    },
+    about="Greedy actions. Rows in a bucket never exceed the limit that was chosen for them.",
+)
