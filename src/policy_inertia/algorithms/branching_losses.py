@@ -63,3 +63,14 @@ def branching_residual(
 def log_greedy_heads(q: Array, parts: Parts, xp: Any = jnp) -> Array:
     """Each head's greedy policy as log-probabilities, one behind the other."""
     return xp.concatenate([losses.log_greedy(q[..., part], xp) for part in parts], axis=-1)
+
+
+def allowed_previous_heads(
+    prev_action: Array, log_pi_core: Array, parts: Parts, xp: Any = jnp
+) -> Array:
+    """a_prev (B, H), or -1 in the heads where it is forbidden now: there, nothing is repeated."""
+    each = [
+        losses.allowed_previous(prev_action[..., d], log_pi_core[..., part], xp)
+        for d, part in enumerate(parts)
+    ]
+    return xp.stack(each, -1)

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.actions.bucket import TOKEN
+from policy_inertia.actions.masks import FORBIDDEN, is_forbidden
 from policy_inertia.actions.per_head import chosen_scores
+from policy_inertia.algorithms.interface import Acting
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import ControllerDescription, PolicyDescription
 from policy_inertia.interop.onnx_core import add_core
@@ -34,6 +36,7 @@ from policy_inertia.interop.onnx_rules import (
     PRICE,
     add_core_head,
     allowed_rows,
+    forbid,
     network_outputs,
     preferences,
     priced_inputs,
@@ -100,7 +103,9 @@ def _gates(graph: GraphBuilder, controller: ControllerDescription, heads: list[_
     seen = [
         name
         for head in heads
-        for name in preferences(graph, controller, head.scores, head.inputs.choices, "")
+        for name in preferences(
+            graph, controller, head.scores, head.inputs.choices, head.inputs.allowed
+        )
     ]
     features, cost, margin = priced_inputs(graph, controller, graph.flat(heads[0].inputs.previous))
     u = graph.add("Min", *network_outputs(graph, controller, *seen, *lasts, *features))
@@ -113,6 +118,7 @@ def _gates(graph: GraphBuilder, controller: ControllerDescription, heads: list[_
         if margin:
             core = graph.one_hot(head.choice, head.inputs.choices)
             q = graph.add("Add", q, graph.add("Mul", margin, core))
+        q = forbid(graph, q, head.inputs.allowed)
         outputs = repeat_or_follow(graph, controller, head.inputs, q, last)
         head.log_pi, head.scores = outputs.log_pi, q
         head.choice = graph.best(outputs.log_pi)
@@ -273,7 +279,7 @@ def compare(
     near = _ties(policy, np.asarray(acting.scores), state[PREVIOUS_ACTION])
     if description.controller is not None:  # it compares repeating with the core's action
         output = description.core_output(obs, state)
-        near |= _near_gates(policy, np.asarray(acting.scores), output, state[PREVIOUS_ACTION])
+        near |= _near_gates(policy, acting, output, state[PREVIOUS_ACTION])
     difference, wrong = float(gaps[~near].max(initial=0)), int((differ & ~near).sum())
     if not difference <= TOLERANCE or wrong:
         raise InputError(
@@ -298,15 +304,15 @@ def _ties(policy: Any, scores: np.ndarray, previous: np.ndarray) -> np.ndarray:
 
 
 def _near_gates(
-    policy: Any, scores: np.ndarray, output: np.ndarray, previous: np.ndarray
+    policy: Any, acting: Acting, output: np.ndarray, previous: np.ndarray
 ) -> np.ndarray:
     """The rows in which rounding may decide whether some head repeats, or what its core does."""
-    actions = policy.spaces.actions
-    near = np.zeros(len(scores), bool)
-    core = np.stack([output[:, part].argmax(1) for part in actions.parts], 1)
+    actions, core = policy.spaces.actions, acting.core.mode()
+    near = np.zeros(len(output), bool)
+    output = np.where(is_forbidden(acting.core.log_pi), FORBIDDEN, output)
     for part in actions.parts:
         near |= nearly_tied(output[:, part])
-    repeat, follow = (chosen_scores(scores, a, actions) for a in (previous, core))
+    repeat, follow = (chosen_scores(acting.scores, a, actions) for a in (previous, core))
     edge = (previous != core) & (abs(repeat - follow) <= ROUNDING * (1 + abs(follow)))
     return np.asarray(near | edge.any(1))
 

@@ -87,7 +87,7 @@ def allowed_rows(graph: GraphBuilder, masks: str) -> str:
     return graph.add("Or", masks, graph.add("Not", any_of(graph, masks)))
 
 
-def _forbid(graph: GraphBuilder, values: str, allowed: str) -> str:
+def forbid(graph: GraphBuilder, values: str, allowed: str) -> str:
     """`masks.forbid`; the values themselves where there is no mask."""
     return graph.add("Where", allowed, values, graph.constant(FORBIDDEN)) if allowed else values
 
@@ -107,12 +107,12 @@ def add_core_head(
 
     def softmax() -> str:
         scaled = graph.divided(values, policy.temperature or 1.0)
-        return graph.log_softmax(_forbid(graph, scaled, allowed), 1.0)
+        return graph.log_softmax(forbid(graph, scaled, allowed), 1.0)
 
-    scores = softmax() if policy.kind == "logits" else _forbid(graph, values, allowed)
+    scores = softmax() if policy.kind == "logits" else forbid(graph, values, allowed)
     if policy.temperature == GREEDY:
         certain = _log_certain(graph, graph.one_hot(graph.best(scores), choices))
-        return _forbid(graph, certain, allowed), scores
+        return forbid(graph, certain, allowed), scores
     return (scores if policy.kind == "logits" else softmax()), scores
 
 
@@ -224,13 +224,13 @@ def _priced_values(
         price = graph.constant(controller.numbers["fixed_price"])
         lower = graph.add("Min", *network_outputs(graph, controller, *inputs.seen))
         q = _net(graph, controller, inputs, lower, price, last)
-        return _forbid(graph, q, inputs.allowed), last
+        return forbid(graph, q, inputs.allowed), last
     features, cost, margin = _price_inputs(graph, controller)
     lower = graph.add("Min", *network_outputs(graph, controller, *inputs.seen, features))
     q = _net(graph, controller, inputs, lower, cost, last)
     core = graph.one_hot(graph.best(inputs.log_core), inputs.choices)
     q = graph.add("Add", q, graph.add("Mul", margin, core))
-    return _forbid(graph, q, inputs.allowed), last
+    return forbid(graph, q, inputs.allowed), last
 
 
 def _net(
@@ -291,7 +291,7 @@ def _price_inputs(
 def _plan_values(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> str:
     names = (_observed(controller), inputs.repeat, inputs.start)
     q = plan_values(graph, controller, *names, inputs.choices, inputs.seen, inputs.forced)
-    return _forbid(graph, q, inputs.allowed)
+    return forbid(graph, q, inputs.allowed)
 
 
 def plan(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:

@@ -67,11 +67,8 @@ class Kind:
 
     def obstacle(self, core: Any, limit: Any) -> str:
         """Why no controller can be trained around a core, and what to do; empty if it can."""
-        if self.controller and (limit is not None or core.masked):
-            return (
-                "around several heads it plans with no limit and knows no action masks: "
-                f"{self.remedy}"
-            )
+        if self.controller and limit is not None:
+            return f"around several heads it plans with no limit: {self.remedy}"
         if self.numbers and core.spaces.pixels:
             return "around continuous actions it cannot see pixels: use filters and limits"
         if self.numbers and set(core.dimensions) != {"absolute"}:

@@ -154,7 +154,7 @@ class TokenPlanner:
         extra = self.n_actions + limit_draws.FEATURES
         self.value = Network(spec, config.hidden, self.n_actions, extra)
         self.optimiser = adam(config.learning_rate)
-        self.warm_up = WarmUp(config.warmup, config.noise)
+        self.warm_up = WarmUp(config.warmup, config.noise, spec.actions)
         self._remembered = functools.lru_cache(REMEMBERED)(self._setting_of_one)
 
     def init(self, rng: np.random.Generator) -> PlanningState:

@@ -9,7 +9,6 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
-from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms.controllers.warm_up import log_probabilities
 from policy_inertia.algorithms.nested import NestedConfig
 from policy_inertia.errors import refuse_huber, refuse_outside
@@ -78,7 +77,7 @@ class ValuedConfig(NestedConfig):
         """How to act by Q."""
         raise NotImplementedError
 
-    def explored(self, own: Categorical, core: Categorical, core_alone: np.ndarray) -> Categorical:
+    def explored(self, own: Any, core: Any, core_alone: np.ndarray) -> Any:
         """What acts in training: the core in some episodes, else the controller with some noise.
 
         Args:
@@ -88,7 +87,7 @@ class ValuedConfig(NestedConfig):
         """
         share = np.where(core_alone, 1.0, self.noise)[:, None]
         mixed = (1 - share) * np.exp(own.log_pi) + share * np.exp(core.log_pi)
-        return Categorical(log_probabilities(mixed))
+        return own._replace(log_pi=log_probabilities(mixed))
 
 
 def one_by_one(critics: Tree) -> tuple[Tree, ...]:
