@@ -37,6 +37,7 @@ from policy_inertia.interop.onnx_rules import (
     add_core_head,
     allowed_rows,
     forbid,
+    mixed_policy,
     network_outputs,
     preferences,
     priced_inputs,
@@ -79,7 +80,7 @@ def _add(graph: GraphBuilder, policy: PolicyDescription) -> dict[str, str]:
         inputs = Inputs(log_pi, last, repeat, start, n, (), allowed, forced)
         heads.append(_Head(inputs, scores, graph.best(log_pi)))
     if policy.controller is not None:
-        _gates(graph, policy.controller, heads)
+        _controlled(graph, policy.controller, heads)
     for rule in policy.filters:
         if type(rule) not in FILTERS:
             raise InputError(
@@ -95,9 +96,11 @@ def _add(graph: GraphBuilder, policy: PolicyDescription) -> dict[str, str]:
     }
 
 
-def _gates(graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head]) -> None:
-    """`controllers.head_gate.HeadGate`: each head repeats, or follows the core."""
-    if controller.rule != "head-gate":
+def _controlled(
+    graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head]
+) -> None:
+    """Let a controller decide for each head."""
+    if controller.rule not in CONTROLLERS:
         raise InputError("this controller around several heads cannot be exported: export its core")
     lasts = [graph.as_float(head.inputs.repeat) for head in heads]
     seen = [
@@ -107,11 +110,32 @@ def _gates(graph: GraphBuilder, controller: ControllerDescription, heads: list[_
             graph, controller, head.scores, head.inputs.choices, head.inputs.allowed
         )
     ]
+    CONTROLLERS[controller.rule](graph, controller, heads, [*seen, *lasts])
+    for head in heads:
+        head.choice = graph.best(head.log_pi)
+
+
+def _mixtures(
+    graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head], seen: list[str]
+) -> None:
+    """`controllers.head_inertia.HeadInertia`: the mixture of each head."""
+    (x,) = network_outputs(graph, controller, *seen)
+    for d, head in enumerate(heads):
+        own = _columns(graph, x, range(d, d + 1))
+        outputs = mixed_policy(graph, controller.numbers["mu0"], own, head.inputs)
+        head.log_pi = head.scores = outputs.log_pi
+
+
+def _gates(
+    graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head], seen: list[str]
+) -> None:
+    """`controllers.head_gate.HeadGate`: each head repeats, or follows the core."""
     features, cost, margin = priced_inputs(graph, controller, graph.flat(heads[0].inputs.previous))
-    u = graph.add("Min", *network_outputs(graph, controller, *seen, *lasts, *features))
+    u = graph.add("Min", *network_outputs(graph, controller, *seen, *features))
     end = 0
-    for d, (head, last) in enumerate(zip(heads, lasts, strict=True)):
+    for d, head in enumerate(heads):
         first, end = end, end + head.inputs.choices
+        last = graph.as_float(head.inputs.repeat)
         own = graph.constant(controller.numbers.get(f"head_price_{d}", 1.0))
         price = graph.add("Mul", graph.add("Mul", cost, own), last)
         q = graph.add("Add", _columns(graph, u, range(first, end)), price)
@@ -121,7 +145,10 @@ def _gates(graph: GraphBuilder, controller: ControllerDescription, heads: list[_
         q = forbid(graph, q, head.inputs.allowed)
         outputs = repeat_or_follow(graph, controller, head.inputs, q, last)
         head.log_pi, head.scores = outputs.log_pi, q
-        head.choice = graph.best(outputs.log_pi)
+
+
+CONTROLLERS: dict[str, Callable[..., None]] = {"head-gate": _gates, "head-mixture": _mixtures}
+"""Each changes the log-probabilities and scores of the heads, by `ControllerParts.rule`."""
 
 
 def _columns(graph: GraphBuilder, rows: str, places: range) -> str:

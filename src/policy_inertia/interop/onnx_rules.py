@@ -162,10 +162,14 @@ def _observed(controller: ControllerDescription) -> str:
 def mixture(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
     """`losses.log_mixture`, Equation (mixed_policy), and `losses.inertia`."""
     (x,) = network_outputs(graph, controller, *inputs.seen)
+    return mixed_policy(graph, controller.numbers["mu0"], x, inputs)
+
+
+def mixed_policy(graph: GraphBuilder, mu0: float, x: str, inputs: Inputs) -> Outputs:
+    """The mixture from the pre-activations `x` (B, 1) of mu."""
     start = inputs.start  # also where there is nothing to repeat
     if inputs.forced:
         start = graph.add("Or", start, inputs.forced)
-    mu0 = controller.numbers["mu0"]
     log_keep, twice = graph.constant(math.log1p(-mu0)), graph.add("Add", x, x)
     log_release = graph.add("Sub", log_keep, graph.add("Softplus", twice))
     log_mu = graph.add("Sub", log_keep, graph.add("Softplus", graph.add("Neg", twice)))

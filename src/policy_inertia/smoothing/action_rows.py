@@ -31,7 +31,8 @@ class Kind:
         check_budget: Raises an `InputError` if a number is no budget.
         limit: The class of its limits.
         together: Whether a budget and a limit can be asked for together.
-        controller: The method of a controller for every price; empty: that of one list of actions.
+        controller: The method of a controller for every price, and with "-mu" of the paper's
+            inertia; empty: those of one list of actions.
         plans: Whether a controller learns to plan with a limit; else the limit is put around it.
         no_inertia: Why the paper's inertia cannot be trained, and what to do; empty if it can.
         numbers: Whether actions are numbers, each of which may be declared.
@@ -125,7 +126,6 @@ KINDS: dict[str, Kind] = {
         Limit,
         controller="smooth-heads",
         plans=False,
-        no_inertia="is for one list of actions: leave it out, and a gate for each head is trained",
         remedy="give joint_core(core) and JointActions(env), see docs/interop.md",
     ),
     Box.kind: Kind(

@@ -42,8 +42,16 @@ class Asked(Protocol):
     def rules(self) -> Switching | None: ...
 
 
-def method_name(mu: bool, limit: object) -> str:
-    """The method that is trained around a core; `limit` is what it learns to plan with."""
+def method_name(mu: bool, limit: object, own: str = "") -> str:
+    """The method that is trained around a core.
+
+    Args:
+        mu: Whether it is the paper's inertia.
+        limit: What it learns to plan with; None for nothing.
+        own: The method of these actions, where it is not that of one list of actions.
+    """
+    if own:
+        return f"{own}-mu" if mu else own
     return "smooth-mu" if mu else "smooth" if limit is None else "smooth-limit"
 
 
@@ -69,7 +77,7 @@ def controller_settings(
     if limit is not None and not mu:  # learn for this limit alone
         changes = {"rate": limit.rate, "largest_burst": float(limit.burst), **changes}
     return settings(
-        asked.kind.controller or method_name(mu, limit),
+        method_name(mu, limit, asked.kind.controller),
         name_of(env),
         actions=actions,
         **{
