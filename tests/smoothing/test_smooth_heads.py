@@ -198,8 +198,6 @@ def test_what_no_controller_of_heads_can_do_is_refused_in_one_sentence() -> None
     core = load_core(lambda obs: np.zeros((len(obs), 6)), Switches, output="logits")
     with pytest.raises(InputError, match="around several heads it plans with no limit"):
         smooth(core, Switches, limit=Limit(0.1, 2), train=True)
-    with pytest.raises(InputError, match="mu asks for the paper's inertia"):
-        smooth(core, Switches, 0.1, mu=True)
     with pytest.raises(InputError, match="give a number from 0 on for each of the 3 heads"):
         HeadGateConfig(BranchingDQNConfig(), head_prices=(1.0,)).build(Spec(3, HEADS))
     with pytest.raises(InputError, match="give head_prices, a number for each head"):
