@@ -177,7 +177,7 @@ def test_masked_action_of_a_head_is_never_repeated_in_training_play_and_files(
     assert again.masked
     for smoothed in (calm, again):  # `MaskedMixer` raises at a masked action
         figures = evaluate(smoothed, MaskedMixer, 5, 3, True).summary()
-        assert 0 < figures["head_oscillation"]
+        assert figures["head_oscillation"] > 0
     obs = np.zeros((1, 3), np.float32)
     first, state = calm.predict(obs, deterministic=True)
     masks = ~HEADS.encode(first).astype(bool)

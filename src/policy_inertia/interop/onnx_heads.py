@@ -96,9 +96,7 @@ def _add(graph: GraphBuilder, policy: PolicyDescription) -> dict[str, str]:
     }
 
 
-def _controlled(
-    graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head]
-) -> None:
+def _controlled(graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head]) -> None:
     """Let a controller decide for each head."""
     if controller.rule not in CONTROLLERS:
         raise InputError("this controller around several heads cannot be exported: export its core")

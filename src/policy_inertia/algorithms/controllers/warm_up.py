@@ -34,9 +34,7 @@ class WarmUp:
         """Draw whether an episode that begins at this step is watched."""
         return bool(self.steps) and rng.random() >= self.controller_share(step)
 
-    def policy(
-        self, policy: Any, core: Any, prev_action: np.ndarray, drawn: np.ndarray
-    ) -> Any:
+    def policy(self, policy: Any, core: Any, prev_action: np.ndarray, drawn: np.ndarray) -> Any:
         """Replace `policy` in watched episodes by the core with some repeated actions."""
         watched = drawn[:, None] < 0
         if not watched.any():
