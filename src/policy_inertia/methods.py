@@ -13,6 +13,7 @@ from policy_inertia.algorithms.controllers.dial import DialConfig
 from policy_inertia.algorithms.controllers.gate import GateConfig
 from policy_inertia.algorithms.controllers.head_gate import HeadGateConfig
 from policy_inertia.algorithms.controllers.head_inertia import HeadInertiaConfig
+from policy_inertia.algorithms.controllers.head_planner import HeadLimitConfig
 from policy_inertia.algorithms.controllers.inertia import InertiaConfig
 from policy_inertia.algorithms.controllers.lagrangian import LagrangianConfig
 from policy_inertia.algorithms.controllers.token_planner import LimitConfig, LimitGateConfig
@@ -134,6 +135,10 @@ HEAD_METHODS: dict[str, Method] = {
         "branching DQN and a gate for every price around each head",
         HeadGateConfig(core=BranchingDQNConfig(scaled=True)),
     ),
+    "limit-gate-branching-dqn": Method(
+        "branching DQN and a gate for every limit around each head",
+        HeadLimitConfig(core=BranchingDQNConfig(scaled=True)),
+    ),
     "inertia-branching-dqn": Method(
         "branching DQN and the paper's learned inertia for each head",
         HeadInertiaConfig(core=BranchingDQNConfig()),
@@ -165,6 +170,10 @@ AROUND_A_CORE: dict[str, Method] = {
     ),
     "smooth-mu": Method(
         "the paper's learned inertia around a frozen core", InertiaConfig(core=FrozenConfig())
+    ),
+    "smooth-heads-limit": Method(
+        "a gate for every limit of each head around a frozen core",
+        HeadLimitConfig(core=FrozenConfig()),
     ),
     "smooth-heads-mu": Method(
         "the paper's learned inertia for each head of a frozen core",

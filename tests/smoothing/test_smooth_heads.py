@@ -196,7 +196,7 @@ def test_branching_dqn_and_its_gates_are_resumed_bit_for_bit(tmp_path: Path) -> 
 
 def test_what_no_controller_of_heads_can_do_is_refused_in_one_sentence() -> None:
     core = load_core(lambda obs: np.zeros((len(obs), 6)), Switches, output="logits")
-    with pytest.raises(InputError, match="around several heads it plans with no limit"):
+    with pytest.raises(InputError, match="plans with a limit for each: give it per_head"):
         smooth(core, Switches, limit=Limit(0.1, 2), train=True)
     with pytest.raises(InputError, match="give a number from 0 on for each of the 3 heads"):
         HeadGateConfig(BranchingDQNConfig(), head_prices=(1.0,)).build(Spec(3, HEADS))

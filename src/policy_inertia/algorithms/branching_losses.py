@@ -65,6 +65,28 @@ def log_greedy_heads(q: Array, parts: Parts, xp: Any = jnp) -> Array:
     return xp.concatenate([losses.log_greedy(q[..., part], xp) for part in parts], axis=-1)
 
 
+def chosen_heads(q: Array, action: Array, parts: Parts, xp: Any = jnp) -> Array:
+    """The values of the heads' actions: (B, width) and (B, H) -> (B, H)."""
+    each = [losses.chosen(q[..., part], action[..., d], xp) for d, part in enumerate(parts)]
+    return xp.stack(each, -1)
+
+
+def likeliest_heads(log_pi: Array, parts: Parts, xp: Any = jnp) -> Array:
+    """The likeliest action of each head, (B, H)."""
+    return xp.stack([log_pi[..., part].argmax(-1) for part in parts], -1)
+
+
+def gate_heads(
+    q: Array, log_pi_core: Array, prev_action: Array, parts: Parts, xp: Any = jnp
+) -> tuple[Array, Array]:
+    """mu and the action of each head, (B, H) each; see `losses.gate`."""
+    each = [
+        losses.gate(q[..., part], log_pi_core[..., part], prev_action[..., d], xp)
+        for d, part in enumerate(parts)
+    ]
+    return xp.stack([mu for mu, _ in each], -1), xp.stack([a for _, a in each], -1)
+
+
 def allowed_previous_heads(
     prev_action: Array, log_pi_core: Array, parts: Parts, xp: Any = jnp
 ) -> Array:

@@ -16,6 +16,7 @@ from policy_inertia.actions.bucket import TOKEN
 from policy_inertia.actions.masks import FORBIDDEN, is_forbidden
 from policy_inertia.actions.per_head import chosen_scores
 from policy_inertia.algorithms.interface import Acting
+from policy_inertia.algorithms.losses import IMPOSSIBLE
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import ControllerDescription, PolicyDescription
 from policy_inertia.interop.onnx_core import add_core
@@ -43,7 +44,7 @@ from policy_inertia.interop.onnx_rules import (
     priced_inputs,
     repeat_or_follow,
 )
-from policy_inertia.interop.onnx_tokens import token_level, tokens_after
+from policy_inertia.interop.onnx_tokens import head_setting, token_level, tokens_after
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.head_filters import HeadBuckets, HeadHysteresis
 from policy_inertia.policies.hysteresis import Hysteresis
@@ -145,7 +146,34 @@ def _gates(
         head.log_pi, head.scores = outputs.log_pi, q
 
 
-CONTROLLERS: dict[str, Callable[..., None]] = {"head-gate": _gates, "head-mixture": _mixtures}
+def _plans(
+    graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head], seen: list[str]
+) -> None:
+    """`controllers.head_planner.HeadPlanner`: a gate for each head, within its tokens."""
+    start, places = heads[0].inputs.start, range(len(heads))
+    tokens = [""] * len(heads)
+    if controller.limit is not None:
+        tokens = [_columns(graph, TOKENS, range(i, i + 1)) for i in places]
+    levels, can_switch = head_setting(graph, controller, start, tokens)
+    u, end = graph.add("Min", *network_outputs(graph, controller, *seen, *levels)), 0
+    for head, moves in zip(heads, can_switch, strict=True):
+        first, end = end, end + head.inputs.choices
+        possible = graph.add("Or", graph.add("Or", head.inputs.repeat, start), moves)
+        if head.inputs.forced:
+            possible = graph.add("Or", possible, head.inputs.forced)
+            possible = graph.add("And", possible, head.inputs.allowed)
+        own = _columns(graph, u, range(first, end))
+        q = graph.add("Where", possible, own, graph.constant(IMPOSSIBLE))
+        last = graph.as_float(head.inputs.repeat)
+        outputs = repeat_or_follow(graph, controller, head.inputs, q, last)
+        head.log_pi, head.scores = outputs.log_pi, q
+
+
+CONTROLLERS: dict[str, Callable[..., None]] = {
+    "head-gate": _gates,
+    "head-mixture": _mixtures,
+    "head-plan": _plans,
+}
 """Each changes the log-probabilities and scores of the heads, by `ControllerParts.rule`."""
 
 
@@ -289,7 +317,7 @@ def compare(
             feed[PRICE] = random_prices(policy, n)
             policy = policy.at(feed[PRICE])
         encoded, _ = policy.spaces.encode_with(obs, state, masks.get(MASKS))
-        acting = policy.acting(encoded, state[PREVIOUS_ACTION])
+        acting = policy.acting(encoded, state[PREVIOUS_ACTION], policy.tokens(state))
     action, new_state = policy.predict(obs, state, deterministic=True, **masks)
     expected = {f"next_{name}": rows for name, rows in new_state.items() if name != PREVIOUS_ACTION}
     names = ["action", "probabilities", *expected]

@@ -36,7 +36,8 @@ READABLE = (
     ),
     Readable(
         "a MaskablePPO of sb3-contrib, with Discrete, MultiDiscrete or MultiBinary actions",
-        "the same; it chooses among the actions that the env's `action_masks()` allow, in each head",
+        "the same; it chooses among the actions that the env's `action_masks()` allow, in each "
+        "head",
         "standard policies; not to C",
     ),
     Readable(

@@ -50,9 +50,8 @@ def method_name(mu: bool, limit: object, own: str = "") -> str:
         limit: What it learns to plan with; None for nothing.
         own: The method of these actions, where it is not that of one list of actions.
     """
-    if own:
-        return f"{own}-mu" if mu else own
-    return "smooth-mu" if mu else "smooth" if limit is None else "smooth-limit"
+    base = own or "smooth"
+    return f"{base}-mu" if mu else base if limit is None else f"{base}-limit"
 
 
 def _learned_costs(rules: Switching | None, mu: bool) -> dict[str, Any]:

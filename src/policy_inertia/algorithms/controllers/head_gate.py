@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jax import numpy as jnp
 
-from policy_inertia.algorithms import branching_losses, losses
+from policy_inertia.algorithms import branching_losses
 from policy_inertia.algorithms.controllers import prices
 from policy_inertia.algorithms.controllers.gate import GateConfig
 from policy_inertia.algorithms.controllers.priced import Priced, PricedParams
@@ -80,24 +80,18 @@ class HeadGate(Priced):
         self.head_prices = np.array(each, np.float32)
         self.weights = np.repeat(self.head_prices, actions.sizes)
         """The price of each action's head."""
-        self.heads = np.repeat(np.eye(len(each), dtype=np.float32), actions.sizes, 0)
-        """(width, H) which head each action belongs to."""
         self.choose: Any = self._gates
         self.residual = partial(branching_losses.branching_residual, parts=self.parts)
 
     def _gates(
         self, q: Array, log_core: Array, prev: Array, begin: Number = 0.0, xp: Any = jnp
     ) -> tuple[Array, Array]:
-        """mu and the action of each head, (B, H) each; see `losses.gate`. The core begins."""
-        each = [
-            losses.gate(q[..., part], log_core[..., part], prev[..., d], xp)
-            for d, part in enumerate(self.parts)
-        ]
-        return xp.stack([mu for mu, _ in each], -1), xp.stack([a for _, a in each], -1)
+        """mu and the action of each head, (B, H) each. The core begins."""
+        return branching_losses.gate_heads(q, log_core, prev, self.parts, xp)
 
     def _chosen(self, u: Array, action: Array) -> Array:
-        """The values of the heads' actions: (B, width) and (B, H) -> (B, H)."""
-        return (u * self.actions.encode(action, jnp)) @ self.heads
+        """The values of the heads' actions, (B, H)."""
+        return branching_losses.chosen_heads(u, action, self.parts)
 
     def net(self, u: Array, price: Number, last: Array) -> Array:
         return prices.net(u, price, last * self.weights)
@@ -110,14 +104,10 @@ class HeadGate(Priced):
         return self._chosen(u, action).mean(-1)
 
     def likeliest(self, log_core: Array, xp: Any = jnp) -> Array:
-        return xp.stack([log_core[..., part].argmax(-1) for part in self.parts], -1)
+        return branching_losses.likeliest_heads(log_core, self.parts, xp)
 
     def repeatable(self, prev_action: Array, log_core: Array) -> Array:
         return branching_losses.allowed_previous_heads(prev_action, log_core, self.parts)
-
-    def certain(self, action: Array, xp: Any = jnp) -> Any:
-        log_pi = (1 - self.actions.encode(action, xp)) * np.float32(losses.LOG_ZERO)
-        return self.actions.distribution(log_pi)
 
     def with_decisions(
         self, scale: TaskScale, following: NextDecisions, unit: Array, last: Array, free: Array

@@ -103,3 +103,15 @@ def spread(count: Array, n: int, dimensions: int = 3) -> list[Array]:
         # the upper 24 bits: a float32 holds them exactly, so no number is rounded up to 1
         points.append(((index * step) >> 8).astype(jnp.float32) * np.float32(2.0**-24))
     return points
+
+
+def scattered(count: Array, n: int, heads: int) -> Array:
+    """Numbers in [0, 1) that look random, `(n, heads)`, others for each `count`.
+
+    There may be so many heads that no sequence fills their cube evenly, so a hash serves.
+    """
+    rows = count.astype(jnp.uint32) * np.uint32(n) + jnp.arange(n, dtype=jnp.uint32)
+    x = rows[:, None] * np.uint32(heads) + jnp.arange(heads, dtype=jnp.uint32)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):  # MurmurHash3's last steps
+        x = (x ^ (x >> shift)) * np.uint32(factor)
+    return ((x ^ (x >> 16)) >> 8).astype(jnp.float32) * np.float32(2.0**-24)

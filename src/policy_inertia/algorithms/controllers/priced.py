@@ -21,7 +21,7 @@ from policy_inertia.algorithms.controllers.task_scale import (
     with_decisions,
     with_rewards,
 )
-from policy_inertia.algorithms.controllers.valued import ValuedConfig, one_by_one
+from policy_inertia.algorithms.controllers.valued import ValuedConfig, certain, one_by_one
 from policy_inertia.algorithms.controllers.warm_up import WATCHED
 from policy_inertia.algorithms.interface import (
     Acting,
@@ -253,7 +253,7 @@ class Priced(PricedCritics):
         if self.masked:
             q = losses.allowed_values(q, log_core, xp)
         mu, action = self.choose(q, log_core, prev_action, begin, xp)
-        return Acting(self.certain(action, xp), core.policy, mu, q)
+        return Acting(certain(action, self.actions, xp), core.policy, mu, q)
 
     def draw(self, step: int, rng: np.random.Generator) -> float:
         return WATCHED if self.warm_up.watches(step, rng) else rng.random()

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from jax import numpy as jnp
 
-from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import prices
 from policy_inertia.algorithms.controllers.valued import ValuedConfig
@@ -151,7 +150,3 @@ class PricedCritics:
     def repeatable(self, prev_action: Array, log_core: Array) -> Array:
         """The previous actions, or -1 where they are forbidden now."""
         return losses.allowed_previous(prev_action, log_core)
-
-    def certain(self, action: Array, xp: Any = jnp) -> Any:
-        """The distribution that takes these actions."""
-        return Categorical(losses.log_certain(action, self.n_actions, xp))

@@ -10,6 +10,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.algorithms.controllers.warm_up import log_probabilities
+from policy_inertia.algorithms.losses import LOG_ZERO
 from policy_inertia.algorithms.nested import NestedConfig
 from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.types import Array, Number, Tree
@@ -93,3 +94,8 @@ class ValuedConfig(NestedConfig):
 def one_by_one(critics: Tree) -> tuple[Tree, ...]:
     """The twins as two networks."""
     return tuple(jax.tree.map(lambda w, i=i: w[i], critics) for i in range(2))
+
+
+def certain(action: Array, actions: Any, xp: Any = jnp) -> Any:
+    """The distribution over an action space that takes these actions."""
+    return actions.distribution((1 - actions.encode(action, xp)) * np.float32(LOG_ZERO))
