@@ -11,21 +11,17 @@ from stable_baselines3 import PPO
 
 from policy_inertia import InputError, Limit, Policy, evaluate, load_core, smooth
 from policy_inertia.actions.masks import FORBIDDEN
-from policy_inertia.actions.multi_discrete import MultiDiscrete
 from policy_inertia.algorithms.branching_dqn import BranchingDQNConfig
 from policy_inertia.algorithms.controllers.head_gate import HeadGateConfig
 from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.envs.spec import Spec
-from policy_inertia.policies.core_outputs import acting_of, allowed_actions
 from policy_inertia.run_settings import settings
-from tests.algorithms.test_branching_dqn import minibatch
+from tests.algorithms.test_branching_dqn import HEADS
 from tests.algorithms.test_nested import DUE, in_float64
 from tests.support.exported_episodes import switches_in_files
+from tests.support.head_updates import MASKED, forward, masked_minibatch, prepared
 from tests.support.heads_env import Lamps, MaskedMixer, Mixer, Switches
 from tests.support.resumed import resumed_alike
-
-HEADS = MultiDiscrete((3, 2, 4), (0, 0, 0))
-MASKED = Spec(3 + 2 * HEADS.width, HEADS, core_outputs=2 * HEADS.width, masked=True)
 
 
 @pytest.fixture(scope="module")
@@ -72,26 +68,6 @@ def test_gate_for_each_head_is_trained_and_its_file_acts_alike(
     assert switches_in_files(again.at(price), Lamps(), tmp_path, price) > 0
 
 
-def forward(layers: Any, x: Any) -> np.ndarray:
-    x = np.array(x, float)
-    for w, b in layers[:-1]:
-        x = np.maximum(x @ w + b, 0)
-    return (x @ layers[-1][0] + layers[-1][1]).ravel()
-
-
-def masked_minibatch(n: int) -> Any:
-    """Transitions with a frozen core's outputs behind the observations, and a mask in them."""
-    batch, rng = minibatch(n), np.random.default_rng(5)
-    rows = []
-    for obs in (batch.obs, batch.next_obs):
-        masks = rng.random((n, HEADS.width)) < 0.6
-        allowed = allowed_actions(masks, n, True, HEADS, "the core")
-        core = acting_of(rng.normal(size=masks.shape), "logits", 1.0, HEADS, allowed)
-        parts = (obs, core.policy.log_pi, core.scores)
-        rows.append(np.concatenate(parts, axis=1, dtype=np.float32))
-    return batch._replace(obs=rows[0], next_obs=rows[1])
-
-
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.usefixtures("quick_compiler")
 def test_updates_agree_with_the_equations_worked_out_by_hand(masked: bool) -> None:
@@ -100,13 +76,8 @@ def test_updates_agree_with_the_equations_worked_out_by_hand(masked: bool) -> No
     config = HeadGateConfig(
         core, hidden=(6,), price=0.3, refund=0.1, huber=None, head_prices=tuple(each)
     )
-    spec = MASKED if masked else Spec(3, HEADS)
-    algorithm, inner = config.build(spec), core.build(spec)
-    state: Any = algorithm.init(np.random.default_rng(1))
-    update, improve = jax.jit(algorithm.update), jax.jit(inner.update)
-    hot = [np.eye(n) for n in HEADS.sizes]
-    batch: Any = masked_minibatch(16) if masked else minibatch(16)
-    due, forced = DUE[masked:], 0
+    state, update, inner, improve, batch, due = prepared(config, masked)
+    hot, forced = [np.eye(n) for n in HEADS.sizes], 0
     for _ in range(3):
         critics = state.controller.critics
         twins, targets = (

@@ -29,7 +29,7 @@ def forbidden_choices(scores: Array, choice: np.ndarray, actions: Any) -> np.nda
 def forbids_some(scores: Array, previous: np.ndarray, actions: Any) -> np.ndarray:
     """Which rows forbid the last action of some head: `(B,)` booleans."""
     forbidden = forbidden_choices(scores, previous, actions)
-    return forbidden.any(1) if actions.shape else forbidden
+    return np.asarray(forbidden.any(1)) if actions.shape else forbidden
 
 
 def chosen_scores(scores: Array, choice: np.ndarray, actions: Any) -> np.ndarray:

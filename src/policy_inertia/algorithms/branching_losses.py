@@ -12,7 +12,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses
-from policy_inertia.types import Array
+from policy_inertia.types import Array, Number
 
 Parts = tuple[slice, ...]
 
@@ -77,9 +77,18 @@ def likeliest_heads(log_pi: Array, parts: Parts, xp: Any = jnp) -> Array:
 
 
 def gate_heads(
-    q: Array, log_pi_core: Array, prev_action: Array, parts: Parts, xp: Any = jnp
+    q: Array,
+    log_pi_core: Array,
+    prev_action: Array,
+    begin: Number = 0,
+    xp: Any = jnp,
+    *,
+    parts: Parts,
 ) -> tuple[Array, Array]:
-    """mu and the action of each head, (B, H) each; see `losses.gate`."""
+    """mu and the action of each head, (B, H) each; see `losses.gate`.
+
+    It is a `controllers.valued.Choice` for several heads. The core always begins.
+    """
     each = [
         losses.gate(q[..., part], log_pi_core[..., part], prev_action[..., d], xp)
         for d, part in enumerate(parts)

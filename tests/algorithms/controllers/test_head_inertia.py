@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import jax
 import numpy as np
 import pytest
 
@@ -14,10 +13,10 @@ from policy_inertia.algorithms.controllers.head_inertia import HeadInertiaConfig
 from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.envs.spec import Spec
 from policy_inertia.run_settings import settings
-from tests.algorithms.test_branching_dqn import HEADS, minibatch
-from tests.algorithms.test_nested import DUE, in_float64
-from tests.smoothing.test_smooth_heads import MASKED, forward, masked_minibatch
+from tests.algorithms.test_branching_dqn import HEADS
+from tests.algorithms.test_nested import in_float64
 from tests.support.exported_episodes import switches_in_files
+from tests.support.head_updates import forward, prepared
 from tests.support.heads_env import FromZero, MaskedMixer
 from tests.support.resumed import resumed_alike
 
@@ -48,13 +47,9 @@ def best_mu(q: np.ndarray, core: np.ndarray, last: int) -> float:
 def test_updates_agree_with_the_equations_worked_out_by_hand(masked: bool) -> None:
     core: Any = FrozenConfig() if masked else BranchingDQNConfig(hidden=(6,), train_interval=1)
     config = HeadInertiaConfig(core, mu0=MU0, temperature=ALPHA, hidden=(6,), train_interval=1)
-    spec = MASKED if masked else Spec(3, HEADS)
-    algorithm, inner = config.build(spec), core.build(spec)
-    state: Any = algorithm.init(np.random.default_rng(1))
-    update, improve = jax.jit(algorithm.update), jax.jit(inner.update)
-    batch: Any = masked_minibatch(16) if masked else minibatch(16)
+    state, update, inner, improve, batch, due = prepared(config, masked)
     encoded = [np.asarray(HEADS.encode(a)) for a in (batch.prev_action, batch.action)]
-    due, forbidden = DUE[masked:], 0
+    forbidden = 0
     for _ in range(3):
         before, (improved, _, _) = state.controller, improve(state.core, batch, due[:-1])
         state, report, _ = update(state, batch, due)
@@ -113,7 +108,8 @@ class Pump(gym.Env):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
-        self.t, self.last = 0, None
+        self.t = 0
+        self.last: Any = None
         return self._see(), {}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import jax
 import numpy as np
 import pytest
+from jax import numpy as jnp
 
 from policy_inertia import InputError, Limit, Policy, evaluate, load_core, smooth
 from policy_inertia.actions.bucket import TOKEN
@@ -16,10 +16,10 @@ from policy_inertia.algorithms.controllers.head_planner import HeadLimitConfig
 from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.envs.spec import Spec
 from policy_inertia.run_settings import settings
-from tests.algorithms.test_branching_dqn import HEADS, minibatch
-from tests.algorithms.test_nested import DUE, in_float64
-from tests.smoothing.test_smooth_heads import MASKED, forward, masked_minibatch
+from tests.algorithms.test_branching_dqn import HEADS
+from tests.algorithms.test_nested import in_float64
 from tests.support.exported_episodes import switches_in_files
+from tests.support.head_updates import forward, prepared
 from tests.support.heads_env import FromZero, MaskedMixer
 from tests.support.resumed import resumed_alike
 
@@ -31,14 +31,10 @@ RATE, BURST = 250_000, 2 * TOKEN
 def test_updates_agree_with_the_equations_worked_out_by_hand(masked: bool) -> None:
     core: Any = FrozenConfig() if masked else BranchingDQNConfig(hidden=(6,), train_interval=1)
     config = HeadLimitConfig(core, hidden=(6,), rate=0.25, largest_burst=2, huber=None)
-    spec = MASKED if masked else Spec(3, HEADS)
-    algorithm, inner = config.build(spec), core.build(spec)
-    state: Any = algorithm.init(np.random.default_rng(1))
-    update, improve = jax.jit(algorithm.update), jax.jit(inner.update)
-    batch: Any = masked_minibatch(16) if masked else minibatch(16)
+    state, update, inner, improve, batch, due = prepared(config, masked)
     encoded = [np.asarray(HEADS.encode(a)) for a in (batch.prev_action, batch.action)]
     cost = (batch.prev_action != batch.action) * TOKEN
-    due, stuck, forced = DUE[masked:], 0, 0
+    stuck = forced = 0
     for _ in range(3):
         before = state.controller
         size = float(before.size) or np.sqrt(np.mean(batch.reward**2))
@@ -164,7 +160,7 @@ def test_limits_give_way_to_the_masks_of_heads_in_training_play_and_files(tmp_pa
 
 def test_scattered_numbers_are_even_and_independent() -> None:
     numbers = np.concatenate(
-        [np.asarray(limit_draws.scattered(np.uint32(k), 64, 3)) for k in range(100)]
+        [np.asarray(limit_draws.scattered(jnp.uint32(k), 64, 3)) for k in range(100)]
     )
     assert ((numbers >= 0) & (numbers < 1)).all()
     np.testing.assert_allclose(numbers.mean(0), 0.5, atol=0.02)

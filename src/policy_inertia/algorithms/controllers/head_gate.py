@@ -80,14 +80,8 @@ class HeadGate(Priced):
         self.head_prices = np.array(each, np.float32)
         self.weights = np.repeat(self.head_prices, actions.sizes)
         """The price of each action's head."""
-        self.choose: Any = self._gates
+        self.choose = partial(branching_losses.gate_heads, parts=self.parts)
         self.residual = partial(branching_losses.branching_residual, parts=self.parts)
-
-    def _gates(
-        self, q: Array, log_core: Array, prev: Array, begin: Number = 0.0, xp: Any = jnp
-    ) -> tuple[Array, Array]:
-        """mu and the action of each head, (B, H) each. The core begins."""
-        return branching_losses.gate_heads(q, log_core, prev, self.parts, xp)
 
     def _chosen(self, u: Array, action: Array) -> Array:
         """The values of the heads' actions, (B, H)."""

@@ -69,14 +69,8 @@ class HeadPlanner(TokenPlanner):
         self.n_heads = len(self.sizes)
         extra = self.n_actions + self.n_heads * limit_draws.FEATURES
         self.value = Network(spec, config.hidden, self.n_actions, extra)
-        self.choose: Any = self._gates
+        self.choose = partial(branching_losses.gate_heads, parts=self.parts)
         self.residual = partial(branching_losses.branching_residual, parts=self.parts)
-
-    def _gates(
-        self, q: Array, log_core: Array, prev: Array, begin: Number = 0.0, xp: Any = jnp
-    ) -> tuple[Array, Array]:
-        """mu and the action of each head, (B, H) each. The core begins."""
-        return branching_losses.gate_heads(q, log_core, prev, self.parts, xp)
 
     def _setting(
         self, tokens: Array, rate: Number, burst: Number, xp: Any = jnp, free: int = 0
@@ -136,7 +130,7 @@ class HeadPlanner(TokenPlanner):
         q_next = self._values(
             state.critics.target, batch.next_obs, last, following, log_core=log_core
         )
-        action_next = self._gates(q_next, log_core, last)[1]
+        action_next = self.choose(q_next, log_core, last)[1]
         if config.warmup:  # evaluate the core before improving on it
             watching = state.updates < config.warmup // config.train_interval
             core_next = branching_losses.likeliest_heads(log_core, self.parts)

@@ -111,7 +111,7 @@ def scattered(count: Array, n: int, heads: int) -> Array:
     There may be so many heads that no sequence fills their cube evenly, so a hash serves.
     """
     rows = count.astype(jnp.uint32) * np.uint32(n) + jnp.arange(n, dtype=jnp.uint32)
-    x = rows[:, None] * np.uint32(heads) + jnp.arange(heads, dtype=jnp.uint32)
+    x: Any = rows[:, None] * np.uint32(heads) + jnp.arange(heads, dtype=jnp.uint32)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):  # MurmurHash3's last steps
         x = (x ^ (x >> shift)) * np.uint32(factor)
     return ((x ^ (x >> 16)) >> 8).astype(jnp.float32) * np.float32(2.0**-24)
