@@ -12,6 +12,8 @@ from policy_inertia.algorithms.controllers.box_inertia import BoxInertiaConfig
 from policy_inertia.algorithms.controllers.dial import DialConfig
 from policy_inertia.algorithms.controllers.gate import GateConfig
 from policy_inertia.algorithms.controllers.head_gate import HeadGateConfig
+from policy_inertia.algorithms.controllers.head_inertia import HeadInertiaConfig
+from policy_inertia.algorithms.controllers.head_planner import HeadLimitConfig
 from policy_inertia.algorithms.controllers.inertia import InertiaConfig
 from policy_inertia.algorithms.controllers.lagrangian import LagrangianConfig
 from policy_inertia.algorithms.controllers.token_planner import LimitConfig, LimitGateConfig
@@ -133,6 +135,14 @@ HEAD_METHODS: dict[str, Method] = {
         "branching DQN and a gate for every price around each head",
         HeadGateConfig(core=BranchingDQNConfig(scaled=True)),
     ),
+    "limit-gate-branching-dqn": Method(
+        "branching DQN and a gate for every limit around each head",
+        HeadLimitConfig(core=BranchingDQNConfig(scaled=True)),
+    ),
+    "inertia-branching-dqn": Method(
+        "branching DQN and the paper's learned inertia for each head",
+        HeadInertiaConfig(core=BranchingDQNConfig()),
+    ),
 }
 """Methods for actions with several heads: MultiDiscrete and MultiBinary."""
 
@@ -160,6 +170,14 @@ AROUND_A_CORE: dict[str, Method] = {
     ),
     "smooth-mu": Method(
         "the paper's learned inertia around a frozen core", InertiaConfig(core=FrozenConfig())
+    ),
+    "smooth-heads-limit": Method(
+        "a gate for every limit of each head around a frozen core",
+        HeadLimitConfig(core=FrozenConfig()),
+    ),
+    "smooth-heads-mu": Method(
+        "the paper's learned inertia for each head of a frozen core",
+        HeadInertiaConfig(core=FrozenConfig()),
     ),
 }
 """Methods around a policy that somebody has: `smooth` trains them, `train` does not."""

@@ -6,21 +6,22 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 
 from policy_inertia import InputError, Limit, Policy, evaluate, load_core, smooth
-from policy_inertia.actions.multi_discrete import MultiDiscrete
+from policy_inertia.actions.masks import FORBIDDEN
 from policy_inertia.algorithms.branching_dqn import BranchingDQNConfig
 from policy_inertia.algorithms.controllers.head_gate import HeadGateConfig
+from policy_inertia.algorithms.frozen import FrozenConfig
 from policy_inertia.envs.spec import Spec
 from policy_inertia.run_settings import settings
-from tests.algorithms.test_branching_dqn import minibatch
+from tests.algorithms.test_branching_dqn import HEADS
 from tests.algorithms.test_nested import DUE, in_float64
 from tests.support.exported_episodes import switches_in_files
-from tests.support.heads_env import Lamps, Mixer, Switches
+from tests.support.head_updates import MASKED, forward, masked_minibatch, prepared
+from tests.support.heads_env import Lamps, MaskedMixer, Mixer, Switches
 from tests.support.resumed import resumed_alike
-
-HEADS = MultiDiscrete((3, 2, 4), (0, 0, 0))
 
 
 @pytest.fixture(scope="module")
@@ -67,54 +68,93 @@ def test_gate_for_each_head_is_trained_and_its_file_acts_alike(
     assert switches_in_files(again.at(price), Lamps(), tmp_path, price) > 0
 
 
-def forward(layers: Any, x: Any) -> np.ndarray:
-    x = np.array(x, float)
-    for w, b in layers[:-1]:
-        x = np.maximum(x @ w + b, 0)
-    return (x @ layers[-1][0] + layers[-1][1]).ravel()
-
-
+@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.usefixtures("quick_compiler")
-def test_updates_agree_with_the_equations_worked_out_by_hand() -> None:
+def test_updates_agree_with_the_equations_worked_out_by_hand(masked: bool) -> None:
     each = np.array([2.0, 1.0, 0.5])
-    core = BranchingDQNConfig(hidden=(6,), train_interval=1)
+    core: Any = FrozenConfig() if masked else BranchingDQNConfig(hidden=(6,), train_interval=1)
     config = HeadGateConfig(
         core, hidden=(6,), price=0.3, refund=0.1, huber=None, head_prices=tuple(each)
     )
-    algorithm, inner = config.build(Spec(3, HEADS)), core.build(Spec(3, HEADS))
-    state: Any = algorithm.init(np.random.default_rng(1))
-    update, improve = jax.jit(algorithm.update), jax.jit(inner.update)
-    hot = [np.eye(n) for n in HEADS.sizes]
-    batch: Any = minibatch(16)
+    state, update, inner, improve, batch, due = prepared(config, masked)
+    hot, forced = [np.eye(n) for n in HEADS.sizes], 0
     for _ in range(3):
         critics = state.controller.critics
         twins, targets = (
             [in_float64(part, i) for i in (0, 1)] for part in (critics.online, critics.target)
         )
         size = float(state.controller.scale.values) or np.sqrt(np.mean(batch.reward**2))
-        improved, _, _ = improve(state.core, batch, DUE[:1])
+        improved, _, _ = improve(state.core, batch, due[:-1])
         acting: Any = inner.apply(inner.acting(improved), batch.next_obs, batch.action)
         follow, total = np.asarray(acting.policy.mode()), 0.0
+        forbidden = np.asarray(acting.policy.log_pi) < -1e20
         for i in range(16):
             now, last = (
                 np.concatenate([h[a] for h, a in zip(hot, row[i], strict=True)])
                 for row in (batch.prev_action, batch.action)
             )
-            lower = np.minimum(*(forward(t, [*batch.next_obs[i], *last]) for t in targets))
+            lower = np.minimum(*(forward(t, [*batch.next_obs[i][:3], *last]) for t in targets))
             values, switched = [], []
             for d, (part, c) in enumerate(zip(HEADS.parts, each, strict=True)):
                 u, a, f = lower[part], batch.action[i][d], follow[i][d]
-                then = a if u[a] + 0.3 / size * c >= u[f] + 0.3 / size * c * (f == a) else f
+                repeats = u[a] + 0.3 / size * c >= u[f] + 0.3 / size * c * (f == a)
+                forced += repeats and forbidden[i][part][a]
+                then = a if repeats and not forbidden[i][part][a] else f
                 values.append(u[then])
                 switched.append(then != a)
             charge = 0.3 / size * sum((s - 0.1) * c for s, c in zip(switched, each, strict=True))
             y = batch.reward[i] / size + batch.discount[i] * (np.mean(values) - charge)
             for t in twins:
-                q = forward(t, [*batch.obs[i], *now])
+                q = forward(t, [*batch.obs[i][:3], *now])
                 taken = [q[part][a] for part, a in zip(HEADS.parts, batch.action[i], strict=True)]
                 total += float(np.mean((np.array(taken) - y) ** 2)) / 2
-        state, report, _ = update(state, batch, DUE)
+        state, report, _ = update(state, batch, due)
         assert float(report["mixed_critic_loss"]) == pytest.approx(total / 16, rel=5e-4)
+    assert (forced > 0) == masked  # some heads would repeat what their mask forbids
+
+
+@pytest.mark.usefixtures("quick_compiler")
+def test_decisions_that_a_mask_takes_away_set_no_price() -> None:
+    algorithm = HeadGateConfig(FrozenConfig(), hidden=(6,)).build(MASKED)
+    update, log_pi = jax.jit(algorithm.update), slice(3, 3 + HEADS.width)
+    for allowed in (False, True):
+        batch = masked_minibatch(16)
+        forbidden = 0 if allowed else HEADS.encode(batch.action)
+        batch.next_obs[:, log_pi] = np.where(forbidden, FORBIDDEN, -np.arange(HEADS.width))
+        state, _, _ = update(algorithm.init(np.random.default_rng(1)), batch, DUE[1:])
+        assert (float(state.controller.scale.decision) > 0) == allowed
+
+
+@pytest.mark.usefixtures("quick_compiler")
+def test_masked_action_of_a_head_is_never_repeated_in_training_play_and_files(
+    tmp_path: Path,
+) -> None:
+    model = MaskablePPO("MlpPolicy", MaskedMixer(), n_steps=128, n_epochs=4, seed=0).learn(400)
+    model.save(tmp_path / "masked.zip")
+    result = smooth(
+        tmp_path / "masked.zip",
+        MaskedMixer,
+        steps=400,
+        train=True,
+        episodes=4,
+        calibration_episodes=2,
+        hidden=(16,),
+        out=tmp_path / "run",
+    )
+    policy = result.candidates["controller"].policy
+    calm = policy.at(policy.largest_price)
+    calm.save(tmp_path / "p.safetensors")
+    again = Policy.load(tmp_path / "p.safetensors")
+    assert again.masked
+    for smoothed in (calm, again):  # `MaskedMixer` raises at a masked action
+        figures = evaluate(smoothed, MaskedMixer, 5, 3, True).summary()
+        assert figures["head_oscillation"] > 0
+    obs = np.zeros((1, 3), np.float32)
+    first, state = calm.predict(obs, deterministic=True)
+    masks = ~HEADS.encode(first).astype(bool)
+    second, _ = calm.predict(obs, state, deterministic=True, action_masks=masks)
+    assert (second != first).all()
+    assert switches_in_files(again, MaskedMixer(), tmp_path) > 0
 
 
 def test_branching_dqn_and_its_gates_are_resumed_bit_for_bit(tmp_path: Path) -> None:
@@ -127,10 +167,8 @@ def test_branching_dqn_and_its_gates_are_resumed_bit_for_bit(tmp_path: Path) -> 
 
 def test_what_no_controller_of_heads_can_do_is_refused_in_one_sentence() -> None:
     core = load_core(lambda obs: np.zeros((len(obs), 6)), Switches, output="logits")
-    with pytest.raises(InputError, match="plans with no limit and knows no action masks"):
+    with pytest.raises(InputError, match="plans with a limit for each: give it per_head"):
         smooth(core, Switches, limit=Limit(0.1, 2), train=True)
-    with pytest.raises(InputError, match="mu asks for the paper's inertia"):
-        smooth(core, Switches, 0.1, mu=True)
     with pytest.raises(InputError, match="give a number from 0 on for each of the 3 heads"):
         HeadGateConfig(BranchingDQNConfig(), head_prices=(1.0,)).build(Spec(3, HEADS))
     with pytest.raises(InputError, match="give head_prices, a number for each head"):

@@ -18,6 +18,8 @@ def switches_in_files(
 ) -> int:
     """Run three episodes in onnxruntime and NumPy beside the policy, and compare every action.
 
+    The env is asked for action masks if the policy knows them.
+
     Args:
         policy: The policy, whose actions are counted from 0.
         env: The env.
@@ -41,11 +43,14 @@ def switches_in_files(
         memory = {name: rows * 0 - 1 for name, rows in policy.memory.initial(1).items()}
         in_numpy.reset()
         while not done:
-            action, state = policy.predict(obs, state, None, True)
+            mask = env.get_wrapper_attr("action_masks")() if policy.masked else None
+            if mask is not None:
+                given["action_masks"] = mask[None]
+            action, state = policy.predict(obs, state, None, True, action_masks=mask)
             values = session.run(outputs, {"observation": obs[None], **memory, **given})
             results = dict(zip(outputs, values, strict=True))
             np.testing.assert_array_equal(results["action"][0], action)
-            np.testing.assert_array_equal(in_numpy.act(obs), action)
+            np.testing.assert_array_equal(in_numpy.act(obs, mask=mask), action)
             before = memory["previous_action"]
             switches += int(((before >= 0) & (before != action)).sum())
             memory = {

@@ -57,6 +57,8 @@ def read_masks(masks: Any, n: int, n_actions: int, name: str) -> np.ndarray:
     return np.asarray(allowed | ~allowed.any(1, keepdims=True))
 
 
-def sample_allowed(rng: np.random.Generator, masks: np.ndarray) -> np.ndarray:
-    """One uniformly random action among the allowed ones of each row."""
-    return np.where(masks, rng.random(masks.shape), -1.0).argmax(1)
+def sample_allowed(rng: np.random.Generator, masks: np.ndarray, actions: Any) -> np.ndarray:
+    """One uniformly random action among the allowed ones of each row, in every head."""
+    draws = np.where(masks, rng.random(masks.shape), -1.0)
+    each = [draws[:, part].argmax(1) for part in actions.parts]
+    return np.stack(each, 1) if actions.shape else each[0]

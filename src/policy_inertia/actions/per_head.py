@@ -19,12 +19,17 @@ def per_head(function: Callable[[Any], Any], values: Array, actions: Any) -> np.
     return np.concatenate([function(values[..., part]) for part in parts], axis=-1)
 
 
+def forbidden_choices(scores: Array, choice: np.ndarray, actions: Any) -> np.ndarray:
+    """Which choices are forbidden, in the shape of `choice`; the null action never is."""
+    if not actions.shape:
+        return forbids(scores, choice)
+    return np.asarray(is_forbidden(chosen_scores(scores, choice, actions)) & (choice >= 0))
+
+
 def forbids_some(scores: Array, previous: np.ndarray, actions: Any) -> np.ndarray:
     """Which rows forbid the last action of some head: `(B,)` booleans."""
-    if not actions.shape:
-        return forbids(scores, previous)
-    forbidden = is_forbidden(chosen_scores(scores, previous, actions))
-    return np.asarray(forbidden.any(1) & ~actions.is_null(previous))
+    forbidden = forbidden_choices(scores, previous, actions)
+    return np.asarray(forbidden.any(1)) if actions.shape else forbidden
 
 
 def chosen_scores(scores: Array, choice: np.ndarray, actions: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses
-from policy_inertia.types import Array
+from policy_inertia.types import Array, Number
 
 Parts = tuple[slice, ...]
 
@@ -63,3 +63,45 @@ def branching_residual(
 def log_greedy_heads(q: Array, parts: Parts, xp: Any = jnp) -> Array:
     """Each head's greedy policy as log-probabilities, one behind the other."""
     return xp.concatenate([losses.log_greedy(q[..., part], xp) for part in parts], axis=-1)
+
+
+def chosen_heads(q: Array, action: Array, parts: Parts, xp: Any = jnp) -> Array:
+    """The values of the heads' actions: (B, width) and (B, H) -> (B, H)."""
+    each = [losses.chosen(q[..., part], action[..., d], xp) for d, part in enumerate(parts)]
+    return xp.stack(each, -1)
+
+
+def likeliest_heads(log_pi: Array, parts: Parts, xp: Any = jnp) -> Array:
+    """The likeliest action of each head, (B, H)."""
+    return xp.stack([log_pi[..., part].argmax(-1) for part in parts], -1)
+
+
+def gate_heads(
+    q: Array,
+    log_pi_core: Array,
+    prev_action: Array,
+    begin: Number = 0,
+    xp: Any = jnp,
+    *,
+    parts: Parts,
+) -> tuple[Array, Array]:
+    """mu and the action of each head, (B, H) each; see `losses.gate`.
+
+    It is a `controllers.valued.Choice` for several heads. The core always begins.
+    """
+    each = [
+        losses.gate(q[..., part], log_pi_core[..., part], prev_action[..., d], xp)
+        for d, part in enumerate(parts)
+    ]
+    return xp.stack([mu for mu, _ in each], -1), xp.stack([a for _, a in each], -1)
+
+
+def allowed_previous_heads(
+    prev_action: Array, log_pi_core: Array, parts: Parts, xp: Any = jnp
+) -> Array:
+    """a_prev (B, H), or -1 in the heads where it is forbidden now: there, nothing is repeated."""
+    each = [
+        losses.allowed_previous(prev_action[..., d], log_pi_core[..., part], xp)
+        for d, part in enumerate(parts)
+    ]
+    return xp.stack(each, -1)

@@ -16,7 +16,7 @@ from jax import numpy as jnp
 
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.actions.discrete import Categorical
-from policy_inertia.actions.masks import forbids
+from policy_inertia.actions.per_head import forbidden_choices
 from policy_inertia.actions.space import ActionSpace, Distribution, select
 from policy_inertia.envs.spec import Spec
 from policy_inertia.types import Array, Number, Transition, Tree
@@ -271,7 +271,8 @@ class Behaviour:
         if self.permit is no_rule:
             return action
         permitted = self.permit(action, prev_action, drawn)
-        return select(forbids(policy.log_pi, permitted), action, permitted)
+        forbidden = forbidden_choices(policy.log_pi, permitted, self.actions)
+        return np.where(forbidden, action, permitted)
 
     def _explored(
         self,
@@ -376,3 +377,5 @@ class Limited(Nested):
     """The largest bucket that was learned, in tokens."""
     costs: tuple[tuple[float, ...], ...] | None = None
     """How many tokens each switch took in learning; None: one."""
+    per_head: bool = False
+    """Whether it plans with a bucket for each head."""

@@ -16,7 +16,6 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from policy_inertia.actions.discrete import Categorical
 from policy_inertia.actions.masks import forbid, is_forbidden
 from policy_inertia.algorithms.interface import (
     Acting,
@@ -190,7 +189,7 @@ def nested(core: Algorithm, controller: Controller, spec: Spec) -> Nested:
         own = controller.explore(params.controller, obs, prev_action, core_acting, drawn)
         if not spec.masked:
             return own
-        return Categorical(forbid(own.log_pi, ~is_forbidden(core_acting.policy.log_pi)))
+        return own._replace(log_pi=forbid(own.log_pi, ~is_forbidden(core_acting.policy.log_pi)))
 
     def hold_probability(
         params: NestedParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray

@@ -51,7 +51,9 @@ def scaled_spaces(
         masked = spaces is not None and spaces.masked
 
         def actions() -> np.ndarray:
-            return sample_allowed(rng, envs.masks()) if masked else own.actions.sample(rng, ENVS)
+            if masked:
+                return sample_allowed(rng, envs.masks(), own.actions)
+            return own.actions.sample(rng, ENVS)
 
         steps = (envs.step(actions()) for _ in range(count))
         rows = np.concatenate([envs.obs.copy(), *(step.next_obs.copy() for step in steps)])

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.actions.bucket import TOKEN
+from policy_inertia.actions.masks import FORBIDDEN, is_forbidden
 from policy_inertia.actions.per_head import chosen_scores
+from policy_inertia.algorithms.interface import Acting
+from policy_inertia.algorithms.losses import IMPOSSIBLE
 from policy_inertia.errors import InputError
 from policy_inertia.interop.description import ControllerDescription, PolicyDescription
 from policy_inertia.interop.onnx_core import add_core
@@ -34,12 +37,15 @@ from policy_inertia.interop.onnx_rules import (
     PRICE,
     add_core_head,
     allowed_rows,
+    forbid,
+    joined_outputs,
+    mixed_policy,
     network_outputs,
     preferences,
     priced_inputs,
     repeat_or_follow,
 )
-from policy_inertia.interop.onnx_tokens import token_level, tokens_after
+from policy_inertia.interop.onnx_tokens import head_setting, token_level, tokens_after
 from policy_inertia.policies.cores import Core
 from policy_inertia.policies.head_filters import HeadBuckets, HeadHysteresis
 from policy_inertia.policies.hysteresis import Hysteresis
@@ -76,7 +82,7 @@ def _add(graph: GraphBuilder, policy: PolicyDescription) -> dict[str, str]:
         inputs = Inputs(log_pi, last, repeat, start, n, (), allowed, forced)
         heads.append(_Head(inputs, scores, graph.best(log_pi)))
     if policy.controller is not None:
-        _gates(graph, policy.controller, heads)
+        _controlled(graph, policy.controller, heads)
     for rule in policy.filters:
         if type(rule) not in FILTERS:
             raise InputError(
@@ -92,30 +98,83 @@ def _add(graph: GraphBuilder, policy: PolicyDescription) -> dict[str, str]:
     }
 
 
-def _gates(graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head]) -> None:
-    """`controllers.head_gate.HeadGate`: each head repeats, or follows the core."""
-    if controller.rule != "head-gate":
+def _controlled(graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head]) -> None:
+    """Let a controller decide for each head."""
+    if controller.rule not in CONTROLLERS:
         raise InputError("this controller around several heads cannot be exported: export its core")
     lasts = [graph.as_float(head.inputs.repeat) for head in heads]
     seen = [
         name
         for head in heads
-        for name in preferences(graph, controller, head.scores, head.inputs.choices, "")
+        for name in preferences(
+            graph, controller, head.scores, head.inputs.choices, head.inputs.allowed
+        )
     ]
+    CONTROLLERS[controller.rule](graph, controller, heads, [*seen, *lasts])
+    for head in heads:
+        head.choice = graph.best(head.log_pi)
+
+
+def _mixtures(
+    graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head], seen: list[str]
+) -> None:
+    """`controllers.head_inertia.HeadInertia`: the mixture of each head."""
+    (x,) = network_outputs(graph, controller, *seen)
+    for d, head in enumerate(heads):
+        own = _columns(graph, x, range(d, d + 1))
+        outputs = mixed_policy(graph, controller.numbers["mu0"], own, head.inputs)
+        head.log_pi = head.scores = outputs.log_pi
+
+
+def _gates(
+    graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head], seen: list[str]
+) -> None:
+    """`controllers.head_gate.HeadGate`: each head repeats, or follows the core."""
     features, cost, margin = priced_inputs(graph, controller, graph.flat(heads[0].inputs.previous))
-    u = graph.add("Min", *network_outputs(graph, controller, *seen, *lasts, *features))
-    end = 0
-    for d, (head, last) in enumerate(zip(heads, lasts, strict=True)):
+    u, end = joined_outputs(graph, controller, *seen, *features), 0
+    for d, head in enumerate(heads):
         first, end = end, end + head.inputs.choices
+        last = graph.as_float(head.inputs.repeat)
         own = graph.constant(controller.numbers.get(f"head_price_{d}", 1.0))
         price = graph.add("Mul", graph.add("Mul", cost, own), last)
         q = graph.add("Add", _columns(graph, u, range(first, end)), price)
         if margin:
             core = graph.one_hot(head.choice, head.inputs.choices)
             q = graph.add("Add", q, graph.add("Mul", margin, core))
+        q = forbid(graph, q, head.inputs.allowed)
         outputs = repeat_or_follow(graph, controller, head.inputs, q, last)
         head.log_pi, head.scores = outputs.log_pi, q
-        head.choice = graph.best(outputs.log_pi)
+
+
+def _plans(
+    graph: GraphBuilder, controller: ControllerDescription, heads: list[_Head], seen: list[str]
+) -> None:
+    """`controllers.head_planner.HeadPlanner`: a gate for each head, within its tokens."""
+    start, places = heads[0].inputs.start, range(len(heads))
+    tokens = [""] * len(heads)
+    if controller.limit is not None:
+        tokens = [_columns(graph, TOKENS, range(i, i + 1)) for i in places]
+    levels, can_switch = head_setting(graph, controller, start, tokens)
+    u, end = joined_outputs(graph, controller, *seen, *levels), 0
+    for head, moves in zip(heads, can_switch, strict=True):
+        first, end = end, end + head.inputs.choices
+        possible = graph.add("Or", graph.add("Or", head.inputs.repeat, start), moves)
+        if head.inputs.forced:
+            possible = graph.add("Or", possible, head.inputs.forced)
+            possible = graph.add("And", possible, head.inputs.allowed)
+        own = _columns(graph, u, range(first, end))
+        q = graph.add("Where", possible, own, graph.constant(IMPOSSIBLE))
+        last = graph.as_float(head.inputs.repeat)
+        outputs = repeat_or_follow(graph, controller, head.inputs, q, last)
+        head.log_pi, head.scores = outputs.log_pi, q
+
+
+CONTROLLERS: dict[str, Callable[..., None]] = {
+    "head-gate": _gates,
+    "head-mixture": _mixtures,
+    "head-plan": _plans,
+}
+"""Each changes the log-probabilities and scores of the heads, by `ControllerParts.rule`."""
 
 
 def _columns(graph: GraphBuilder, rows: str, places: range) -> str:
@@ -258,7 +317,7 @@ def compare(
             feed[PRICE] = random_prices(policy, n)
             policy = policy.at(feed[PRICE])
         encoded, _ = policy.spaces.encode_with(obs, state, masks.get(MASKS))
-        acting = policy.acting(encoded, state[PREVIOUS_ACTION])
+        acting = policy.acting(encoded, state[PREVIOUS_ACTION], policy.tokens(state))
     action, new_state = policy.predict(obs, state, deterministic=True, **masks)
     expected = {f"next_{name}": rows for name, rows in new_state.items() if name != PREVIOUS_ACTION}
     names = ["action", "probabilities", *expected]
@@ -273,7 +332,7 @@ def compare(
     near = _ties(policy, np.asarray(acting.scores), state[PREVIOUS_ACTION])
     if description.controller is not None:  # it compares repeating with the core's action
         output = description.core_output(obs, state)
-        near |= _near_gates(policy, np.asarray(acting.scores), output, state[PREVIOUS_ACTION])
+        near |= _near_gates(policy, acting, output, state[PREVIOUS_ACTION])
     difference, wrong = float(gaps[~near].max(initial=0)), int((differ & ~near).sum())
     if not difference <= TOLERANCE or wrong:
         raise InputError(
@@ -298,15 +357,15 @@ def _ties(policy: Any, scores: np.ndarray, previous: np.ndarray) -> np.ndarray:
 
 
 def _near_gates(
-    policy: Any, scores: np.ndarray, output: np.ndarray, previous: np.ndarray
+    policy: Any, acting: Acting, output: np.ndarray, previous: np.ndarray
 ) -> np.ndarray:
     """The rows in which rounding may decide whether some head repeats, or what its core does."""
-    actions = policy.spaces.actions
-    near = np.zeros(len(scores), bool)
-    core = np.stack([output[:, part].argmax(1) for part in actions.parts], 1)
+    actions, core = policy.spaces.actions, acting.core.mode()
+    near = np.zeros(len(output), bool)
+    output = np.where(is_forbidden(acting.core.log_pi), FORBIDDEN, output)
     for part in actions.parts:
         near |= nearly_tied(output[:, part])
-    repeat, follow = (chosen_scores(scores, a, actions) for a in (previous, core))
+    repeat, follow = (chosen_scores(acting.scores, a, actions) for a in (previous, core))
     edge = (previous != core) & (abs(repeat - follow) <= ROUNDING * (1 + abs(follow)))
     return np.asarray(near | edge.any(1))
 

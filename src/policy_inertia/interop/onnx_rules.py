@@ -87,7 +87,7 @@ def allowed_rows(graph: GraphBuilder, masks: str) -> str:
     return graph.add("Or", masks, graph.add("Not", any_of(graph, masks)))
 
 
-def _forbid(graph: GraphBuilder, values: str, allowed: str) -> str:
+def forbid(graph: GraphBuilder, values: str, allowed: str) -> str:
     """`masks.forbid`; the values themselves where there is no mask."""
     return graph.add("Where", allowed, values, graph.constant(FORBIDDEN)) if allowed else values
 
@@ -107,12 +107,12 @@ def add_core_head(
 
     def softmax() -> str:
         scaled = graph.divided(values, policy.temperature or 1.0)
-        return graph.log_softmax(_forbid(graph, scaled, allowed), 1.0)
+        return graph.log_softmax(forbid(graph, scaled, allowed), 1.0)
 
-    scores = softmax() if policy.kind == "logits" else _forbid(graph, values, allowed)
+    scores = softmax() if policy.kind == "logits" else forbid(graph, values, allowed)
     if policy.temperature == GREEDY:
         certain = _log_certain(graph, graph.one_hot(graph.best(scores), choices))
-        return _forbid(graph, certain, allowed), scores
+        return forbid(graph, certain, allowed), scores
     return (scores if policy.kind == "logits" else softmax()), scores
 
 
@@ -154,6 +154,11 @@ def network_outputs(
     return outputs
 
 
+def joined_outputs(graph: GraphBuilder, controller: ControllerDescription, *extra: str) -> str:
+    """The values of twin critics, joined as in learning."""
+    return twin_values(graph, network_outputs(graph, controller, *extra), controller.mean)
+
+
 def _observed(controller: ControllerDescription) -> str:
     """The name of what a controller's networks see."""
     return FEATURES if controller.on_features else OBSERVATION
@@ -162,10 +167,14 @@ def _observed(controller: ControllerDescription) -> str:
 def mixture(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:
     """`losses.log_mixture`, Equation (mixed_policy), and `losses.inertia`."""
     (x,) = network_outputs(graph, controller, *inputs.seen)
+    return mixed_policy(graph, controller.numbers["mu0"], x, inputs)
+
+
+def mixed_policy(graph: GraphBuilder, mu0: float, x: str, inputs: Inputs) -> Outputs:
+    """The mixture from the pre-activations `x` (B, 1) of mu."""
     start = inputs.start  # also where there is nothing to repeat
     if inputs.forced:
         start = graph.add("Or", start, inputs.forced)
-    mu0 = controller.numbers["mu0"]
     log_keep, twice = graph.constant(math.log1p(-mu0)), graph.add("Add", x, x)
     log_release = graph.add("Sub", log_keep, graph.add("Softplus", twice))
     log_mu = graph.add("Sub", log_keep, graph.add("Softplus", graph.add("Neg", twice)))
@@ -222,17 +231,15 @@ def _priced_values(
     last = graph.as_float(inputs.repeat)
     if not controller.has_dial:
         price = graph.constant(controller.numbers["fixed_price"])
-        twins = network_outputs(graph, controller, *inputs.seen)
-        u = twin_values(graph, twins, controller.mean)
+        u = joined_outputs(graph, controller, *inputs.seen)
         q = _net(graph, controller, inputs, u, price, last)
-        return _forbid(graph, q, inputs.allowed), last
+        return forbid(graph, q, inputs.allowed), last
     features, cost, margin = _price_inputs(graph, controller)
-    twins = network_outputs(graph, controller, *inputs.seen, features)
-    u = twin_values(graph, twins, controller.mean)
+    u = joined_outputs(graph, controller, *inputs.seen, features)
     q = _net(graph, controller, inputs, u, cost, last)
     core = graph.one_hot(graph.best(inputs.log_core), inputs.choices)
     q = graph.add("Add", q, graph.add("Mul", margin, core))
-    return _forbid(graph, q, inputs.allowed), last
+    return forbid(graph, q, inputs.allowed), last
 
 
 def _net(
@@ -293,7 +300,7 @@ def _price_inputs(
 def _plan_values(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> str:
     names = (_observed(controller), inputs.repeat, inputs.start)
     q = plan_values(graph, controller, *names, inputs.choices, inputs.seen, inputs.forced)
-    return _forbid(graph, q, inputs.allowed)
+    return forbid(graph, q, inputs.allowed)
 
 
 def plan(graph: GraphBuilder, controller: ControllerDescription, inputs: Inputs) -> Outputs:

@@ -81,6 +81,29 @@ def plan_values(
     return graph.add("Where", possible, q, graph.constant(IMPOSSIBLE))
 
 
+def head_setting(
+    graph: GraphBuilder, controller: ControllerDescription, start: str, tokens: list[str]
+) -> tuple[list[str], list[str]]:
+    """`HeadPlanner._setting`: what networks see of each bucket, and which heads have a token.
+
+    Args:
+        graph: Where nodes are added.
+        controller: The critics and the limit.
+        start: (B, 1) booleans: whether there is no previous action.
+        tokens: (B, 1) the tokens of each head; unused without a limit.
+    """
+    limit, full = controller.limit, units(controller.numbers["largest_burst"])
+    seen = [_free_features(graph, full, start)] * len(tokens)
+    if limit is None:
+        everywhere = graph.add("Or", start, graph.add("Not", start))
+        return seen, [everywhere] * len(tokens)
+    levels = [token_level(graph, limit, start, column) for column in tokens]
+    if limit.rate_units < TOKEN:
+        seen = [_features(graph, limit, full, level) for level in levels]
+    token = graph.integers([[TOKEN]])
+    return seen, [graph.add("GreaterOrEqual", level, token) for level in levels]
+
+
 def _setting(
     graph: GraphBuilder, limit: Limit | None, full: int, repeat: str, start: str, masked: bool
 ) -> tuple[str, str, str]:

@@ -35,8 +35,9 @@ READABLE = (
         "standard policies; not to C",
     ),
     Readable(
-        "a MaskablePPO of sb3-contrib",
-        "the same; it chooses among the actions that the env's `action_masks()` allow",
+        "a MaskablePPO of sb3-contrib, with Discrete, MultiDiscrete or MultiBinary actions",
+        "the same; it chooses among the actions that the env's `action_masks()` allow, in each "
+        "head",
         "standard policies; not to C",
     ),
     Readable(

@@ -28,7 +28,8 @@ class Adjustable(NamedTuple):
 
 def _at_rate(policy: Policy, rate: float) -> Policy:
     """The policy with another rate of its limit; a new limit has the largest burst."""
-    limit = policy.limit or Limit(rate, policy.largest_burst)
+    per_head = policy.algorithm.per_head
+    limit = policy.limit or Limit(rate, policy.largest_burst, per_head=per_head)
     return policy.within(replace(limit, rate=rate))
 
 

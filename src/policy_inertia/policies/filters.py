@@ -78,6 +78,10 @@ def planned_rules(
     """
     if not isinstance(algorithm, Limited):
         return switching
+    if limit is not None and algorithm.per_head and not limit.per_head:
+        raise InputError(
+            f"{method} plans with a limit for each head, and the limit is {limit}: give per_head"
+        )
     costs = None if switching is None else switching.costs
     if limit is not None and costs not in (None, algorithm.costs):
         raise InputError(

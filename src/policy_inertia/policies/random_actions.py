@@ -31,5 +31,5 @@ class RandomActions:
     ) -> tuple[np.ndarray, None]:
         """Draw an action for each observation of a batch."""
         if action_masks is not None:
-            return self.actions.to_env(sample_allowed(self._rng, action_masks)), None
+            return self.actions.to_env(sample_allowed(self._rng, action_masks, self.actions)), None
         return self.actions.to_env(self.actions.sample(self._rng, len(observation))), None

@@ -31,11 +31,11 @@ class Kind:
         check_budget: Raises an `InputError` if a number is no budget.
         limit: The class of its limits.
         together: Whether a budget and a limit can be asked for together.
-        controller: The method of a controller for every price; empty: that of one list of actions.
+        controller: The method of a controller for every price; "-limit" and "-mu" behind it are
+            those of limits and of the paper's inertia. Empty: those of one list of actions.
         plans: Whether a controller learns to plan with a limit; else the limit is put around it.
         no_inertia: Why the paper's inertia cannot be trained, and what to do; empty if it can.
         numbers: Whether actions are numbers, each of which may be declared.
-        remedy: What to do instead where no controller can be trained.
         budget_name: The argument of `smooth` that is a budget of this kind alone; empty if none.
     """
 
@@ -48,7 +48,6 @@ class Kind:
     plans: bool = True
     no_inertia: str = ""
     numbers: bool = False
-    remedy: str = "use the filters and limits that are for these"
     budget_name: str = ""
 
     def limit_of(self, limit: Any) -> Any:
@@ -67,10 +66,10 @@ class Kind:
 
     def obstacle(self, core: Any, limit: Any) -> str:
         """Why no controller can be trained around a core, and what to do; empty if it can."""
-        if self.controller and (limit is not None or core.masked):
+        if self.controller and limit is not None and not limit.per_head:
             return (
-                "around several heads it plans with no limit and knows no action masks: "
-                f"{self.remedy}"
+                "around several heads it plans with a limit for each: give it per_head, or give "
+                "joint_core(core) and JointActions(env), see docs/interop.md"
             )
         if self.numbers and core.spaces.pixels:
             return "around continuous actions it cannot see pixels: use filters and limits"
@@ -127,9 +126,6 @@ KINDS: dict[str, Kind] = {
         check_budget,
         Limit,
         controller="smooth-heads",
-        plans=False,
-        no_inertia="is for one list of actions: leave it out, and a gate for each head is trained",
-        remedy="give joint_core(core) and JointActions(env), see docs/interop.md",
     ),
     Box.kind: Kind(
         MOVEMENT,

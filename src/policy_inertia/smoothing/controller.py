@@ -42,9 +42,16 @@ class Asked(Protocol):
     def rules(self) -> Switching | None: ...
 
 
-def method_name(mu: bool, limit: object) -> str:
-    """The method that is trained around a core; `limit` is what it learns to plan with."""
-    return "smooth-mu" if mu else "smooth" if limit is None else "smooth-limit"
+def method_name(mu: bool, limit: object, own: str = "") -> str:
+    """The method that is trained around a core.
+
+    Args:
+        mu: Whether it is the paper's inertia.
+        limit: What it learns to plan with; None for nothing.
+        own: The method of these actions, where it is not that of one list of actions.
+    """
+    base = own or "smooth"
+    return f"{base}-mu" if mu else base if limit is None else f"{base}-limit"
 
 
 def _learned_costs(rules: Switching | None, mu: bool) -> dict[str, Any]:
@@ -69,7 +76,7 @@ def controller_settings(
     if limit is not None and not mu:  # learn for this limit alone
         changes = {"rate": limit.rate, "largest_burst": float(limit.burst), **changes}
     return settings(
-        asked.kind.controller or method_name(mu, limit),
+        method_name(mu, limit, asked.kind.controller),
         name_of(env),
         actions=actions,
         **{

@@ -94,9 +94,9 @@ def test_price_below_zero_is_a_margin_and_the_lowest_is_the_core_itself() -> Non
 
 def test_margin_is_what_another_action_must_be_better_by_than_the_core() -> None:
     q = np.array([[1.0, 2.0, 0.0]] * 3, np.float32)
-    log_core = np.log(np.array([[0.6, 0.3, 0.1]] * 3))
+    core = np.array([[1.0, 0.0, 0.0]] * 3, np.float32)
     margin = np.array([0.9, 1.1, 1e30], np.float32)
     for xp in (np, jnp):
-        favoured = prices.favour(q, margin, log_core, xp)
+        favoured = prices.favour(q, margin, core, xp)
         np.testing.assert_array_equal(np.argmax(favoured, 1), [1, 0, 0])
         np.testing.assert_array_equal(favoured[:, 1:], q[:, 1:])

@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jax import numpy as jnp
 
-from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp
 from policy_inertia.algorithms.interface import Acting, CoreOutputs
@@ -25,7 +24,7 @@ from policy_inertia.algorithms.learning import (
 from policy_inertia.algorithms.nested import Controller, ControllerParts, NestedConfig
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError, refuse_huber, refuse_outside
-from policy_inertia.networks.perceptron import Network, one_hot
+from policy_inertia.networks.perceptron import Network
 from policy_inertia.types import Array, Transition, Tree
 
 REPEATS_WHILE_WATCHING = 0.1
@@ -92,18 +91,18 @@ class InertiaConfig(NestedConfig):
 
 
 def _gradient(
-    x: Array, log_core: Array, batch: Transition, q: Array, config: InertiaConfig
+    x: Array, log_core: Array, prev_action: Array, q: Array, config: InertiaConfig
 ) -> Array:
     """The paper's loss of mu: B's L^pic(psi)."""
-    log_pi = losses.log_mixture(x, log_core, batch.prev_action, config.mu0)
+    log_pi = losses.log_mixture(x, log_core, prev_action, config.mu0)
     return losses.soft_policy_loss(log_pi, q, config.temperature)
 
 
 def _closed_form(
-    x: Array, log_core: Array, batch: Transition, q: Array, config: InertiaConfig
+    x: Array, log_core: Array, prev_action: Array, q: Array, config: InertiaConfig
 ) -> Array:
     """The distance from the mu that minimises the paper's loss."""
-    best, weight = losses.best_inertia(q, log_core, batch.prev_action, config.temperature)
+    best, weight = losses.best_inertia(q, log_core, prev_action, config.temperature)
     return losses.inertia_fit(x, best, weight, config.mu0)
 
 
@@ -118,39 +117,44 @@ class InertiaState(NamedTuple):
 
 
 class Inertia:
-    """pi = mu delta(a_prev) + (1 - mu) pi_core, with mu from a network."""
+    """pi = mu delta(a_prev) + (1 - mu) pi_core, with mu from a network.
+
+    The methods from `pre_activation` on are for one list of actions; `head_inertia` has those for
+    several heads.
+    """
+
+    outputs = 1
+    """How many numbers the network of mu returns."""
+    residual: Any = staticmethod(losses.bellman_residual)
 
     def __init__(self, config: InertiaConfig, spec: Spec) -> None:
         self.config, self.n_actions, self.masked = config, spec.actions.width, spec.masked
+        self.actions: Any = spec.actions
         self.interval, self.at_once = config.train_interval, config.at_once
         self.network, self.value = (
             Network(spec, config.hidden, outputs, extra=self.n_actions)
-            for outputs in (1, self.n_actions)
+            for outputs in (self.outputs, self.n_actions)
         )
         self.optimiser, self.pic_optimiser = map(
             adam, (config.learning_rate, config.pic_learning_rate)
         )
-        self.warm_up = WarmUp(config.warmup, REPEATS_WHILE_WATCHING)
+        self.warm_up = WarmUp(config.warmup, REPEATS_WHILE_WATCHING, spec.actions)
 
     def init(self, rng: np.random.Generator) -> InertiaState:
         pic = self.network.init(rng, zero_bias=True)
         critics = init_critics(rng, self.value, self.optimiser)
         return InertiaState(pic, critics, self.pic_optimiser.init(pic))
 
-    def _pre_activation(self, pic: Tree, obs: Array, last: Array, xp: Any = jnp) -> Array:
-        return self.network(pic, obs, last, xp)[..., 0]
-
     def update(
         self, state: InertiaState, batch: Transition, core: CoreOutputs
     ) -> tuple[InertiaState, dict[str, Array]]:
         config = self.config
-        now, then = (one_hot(a, self.n_actions) for a in (batch.prev_action, batch.action))
+        now, then = (self.actions.encode(a, jnp) for a in (batch.prev_action, batch.action))
         q_next = self.value(state.critics.target, batch.next_obs, then).min(0)
-        log_pi_next = losses.log_mixture(
-            self._pre_activation(state.pic, batch.next_obs, then),
+        log_pi_next = self.mixture(
+            self.pre_activation(state.pic, batch.next_obs, then),
             core.next.log_pi,
-            self._repeatable(batch.action, core.next.log_pi),
-            config.mu0,
+            self._allowed(batch.action, core.next.log_pi),
         )
         critics, q, critic_loss = soft_evaluation(
             state.critics,
@@ -158,18 +162,18 @@ class Inertia:
             self.optimiser,
             batch,
             now,
-            losses.soft_value(log_pi_next, q_next, config.temperature),
+            self.state_value(log_pi_next, q_next),
             config.target_rate,
             config.huber,
             config.at_once,
+            self.residual,
         )
 
-        repeatable = self._repeatable(batch.prev_action, core.now.log_pi)
-        decisions = batch._replace(prev_action=repeatable)
+        prev_action = self._allowed(batch.prev_action, core.now.log_pi)
 
         def pic_loss(pic: Tree) -> tuple[Array, None]:
-            x = self._pre_activation(pic, batch.obs, now)
-            return IMPROVEMENTS[config.improvement](x, core.now.log_pi, decisions, q, config), None
+            x = self.pre_activation(pic, batch.obs, now)
+            return self.inertia_loss(x, core.now.log_pi, prev_action, q), None
 
         pic, pic_optimiser, loss, _ = descend(
             self.pic_optimiser, pic_loss, state.pic, state.pic_optimiser
@@ -177,9 +181,9 @@ class Inertia:
         report = {"mixed_critic_loss": critic_loss, "pic_loss": loss}
         return InertiaState(pic, critics, pic_optimiser), report
 
-    def _repeatable(self, prev_action: Array, log_core: Array, xp: Any = jnp) -> Array:
+    def _allowed(self, prev_action: Array, log_core: Array, xp: Any = jnp) -> Array:
         """The previous action, or the null action where a mask forbids it."""
-        return losses.allowed_previous(prev_action, log_core, xp) if self.masked else prev_action
+        return self.repeatable(prev_action, log_core, xp) if self.masked else prev_action
 
     def acting(self, state: InertiaState) -> Tree:
         return state.pic
@@ -187,19 +191,18 @@ class Inertia:
     def apply(
         self, params: Tree, obs: Array, prev_action: Array, core: Acting, xp: Any = jnp
     ) -> Acting:
-        last = one_hot(prev_action, self.n_actions, xp)
-        x = self._pre_activation(params, obs, last, xp)
-        mu0, log_core = self.config.mu0, core.policy.log_pi
-        prev_action = self._repeatable(prev_action, log_core, xp)
-        log_pi = losses.log_mixture(x, log_core, prev_action, mu0, xp)
-        mu = losses.inertia(x, mu0, xp) * (prev_action >= 0)
-        return Acting(Categorical(log_pi), core.policy, mu, log_pi)
+        x = self.pre_activation(params, obs, self.actions.encode(prev_action, xp), xp)
+        log_core = core.policy.log_pi
+        prev_action = self._allowed(prev_action, log_core, xp)
+        log_pi = self.mixture(x, log_core, prev_action, xp)
+        mu = losses.inertia(x, self.config.mu0, xp) * (prev_action >= 0)
+        return Acting(self.actions.distribution(log_pi), core.policy, mu, log_pi)
 
     def hold_probability(
         self, params: Tree, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
         """mu(s, a_prev), whatever the agent wants."""
-        x = self._pre_activation(params, obs, one_hot(prev_action, self.n_actions, np), np)
+        x = self.pre_activation(params, obs, self.actions.encode(prev_action), np)
         return np.asarray(losses.inertia(x, self.config.mu0, np))
 
     def draw(self, step: int, rng: np.random.Generator) -> float:
@@ -209,6 +212,28 @@ class Inertia:
 
     def explore(
         self, params: Tree, obs: np.ndarray, prev: np.ndarray, core: Acting, drawn: np.ndarray
-    ) -> Categorical:
+    ) -> Any:
         policy = self.apply(params, obs, prev, core, np).policy
         return self.warm_up.policy(policy, core.policy, prev, drawn)
+
+    # --- the form of the actions ----------------------------------------------------------------
+
+    def pre_activation(self, pic: Tree, obs: Array, last: Array, xp: Any = jnp) -> Array:
+        """(B,) the number of which mu is made; `last` is the one-hot of a_prev."""
+        return self.network(pic, obs, last, xp)[..., 0]
+
+    def mixture(self, x: Array, log_core: Array, prev_action: Array, xp: Any = jnp) -> Array:
+        """(B, A) the logarithm of the mixed policy; see `losses.log_mixture`."""
+        return losses.log_mixture(x, log_core, prev_action, self.config.mu0, xp)
+
+    def state_value(self, log_pi: Array, q: Array) -> Array:
+        """(B,) the soft value of the mixed policy."""
+        return losses.soft_value(log_pi, q, self.config.temperature)
+
+    def inertia_loss(self, x: Array, log_core: Array, prev_action: Array, q: Array) -> Array:
+        """The loss of mu, a number."""
+        return IMPROVEMENTS[self.config.improvement](x, log_core, prev_action, q, self.config)
+
+    def repeatable(self, prev_action: Array, log_core: Array, xp: Any = jnp) -> Array:
+        """The previous actions, or -1 where they are forbidden now."""
+        return losses.allowed_previous(prev_action, log_core, xp)

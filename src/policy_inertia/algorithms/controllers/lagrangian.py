@@ -17,7 +17,7 @@ from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import prices
 from policy_inertia.algorithms.controllers.dial import free_choice
 from policy_inertia.algorithms.controllers.priced_critics import PricedCritics
-from policy_inertia.algorithms.controllers.valued import Choice, ValuedConfig, one_by_one
+from policy_inertia.algorithms.controllers.valued import Choice, ValuedConfig, certain, one_by_one
 from policy_inertia.algorithms.controllers.warm_up import WATCHED
 from policy_inertia.algorithms.interface import Acting, Algorithm, CoreOutputs, Traits
 from policy_inertia.algorithms.learning import Critics
@@ -165,8 +165,7 @@ class Lagrangian(PricedCritics):
         if self.masked:
             q = losses.allowed_values(q, core.policy.log_pi, xp)
         mu, action = self.choose(q, core.policy.log_pi, prev_action, 0.0, xp)
-        log_pi = losses.log_certain(action, self.n_actions, xp)
-        return Acting(Categorical(log_pi), core.policy, mu, q)
+        return Acting(certain(action, self.actions, xp), core.policy, mu, q)
 
     def hold_probability(
         self, params: LagrangianParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray

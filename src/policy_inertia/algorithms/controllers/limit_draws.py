@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jax import numpy as jnp
 
-from policy_inertia.actions.bucket import TOKEN
+from policy_inertia.actions.bucket import TOKEN, Limit
 from policy_inertia.types import Array, Number
 
 FREE = 0.3
@@ -46,6 +46,16 @@ def draw_burst(u: Array, full: int, xp: Any = jnp, unit: int = TOKEN) -> Array:
     """Turn `u`, uniform in [0, 1), into a burst: a multiple of `unit`, or `full`, the most."""
     tokens = 1 + xp.floor(u * np.float32(-(-full // unit)))
     return xp.minimum(tokens.astype(np.int32) * unit, full)
+
+
+def draw_limits(
+    limit: Limit | None, u_rate: Array, u_burst: Array, full: int, xp: Any = jnp, unit: int = TOKEN
+) -> tuple[Array, Array]:
+    """Rates and bursts by `draw_rate` and `draw_burst`, or those of one limit alone."""
+    if limit is None:
+        return draw_rate(u_rate, xp, unit), draw_burst(u_burst, full, xp, unit)
+    rate, burst = limit.rate_units, limit.burst_units
+    return xp.full_like(u_rate, rate, np.int32), xp.full_like(u_burst, burst, np.int32)
 
 
 def draw_level(u: Array, cost: Array, burst: Array, xp: Any = jnp) -> Array:
@@ -103,3 +113,15 @@ def spread(count: Array, n: int, dimensions: int = 3) -> list[Array]:
         # the upper 24 bits: a float32 holds them exactly, so no number is rounded up to 1
         points.append(((index * step) >> 8).astype(jnp.float32) * np.float32(2.0**-24))
     return points
+
+
+def scattered(count: Array, n: int, heads: int) -> Array:
+    """Numbers in [0, 1) that look random, `(n, heads)`, others for each `count`.
+
+    There may be so many heads that no sequence fills their cube evenly, so a hash serves.
+    """
+    rows = count.astype(jnp.uint32) * np.uint32(n) + jnp.arange(n, dtype=jnp.uint32)
+    x: Any = rows[:, None] * np.uint32(heads) + jnp.arange(heads, dtype=jnp.uint32)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):  # MurmurHash3's last steps
+        x = (x ^ (x >> shift)) * np.uint32(factor)
+    return ((x ^ (x >> 16)) >> 8).astype(jnp.float32) * np.float32(2.0**-24)

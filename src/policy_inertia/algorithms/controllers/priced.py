@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax import numpy as jnp
 
-from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import prices
 from policy_inertia.algorithms.controllers.priced_critics import NextDecisions, PricedCritics
@@ -22,7 +21,7 @@ from policy_inertia.algorithms.controllers.task_scale import (
     with_decisions,
     with_rewards,
 )
-from policy_inertia.algorithms.controllers.valued import ValuedConfig, one_by_one
+from policy_inertia.algorithms.controllers.valued import ValuedConfig, certain, one_by_one
 from policy_inertia.algorithms.controllers.warm_up import WATCHED
 from policy_inertia.algorithms.interface import (
     Acting,
@@ -46,7 +45,6 @@ from policy_inertia.algorithms.value_scale import (
 )
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_outside
-from policy_inertia.networks.perceptron import one_hot
 from policy_inertia.types import Array, Number, Transition, Tree
 
 
@@ -182,9 +180,9 @@ class Priced(PricedCritics):
             state.critics, batch, core, price, features, state.scale.updates
         )
         if x is not None:
-            decided = x == 0
+            decided = (x == 0).reshape(-1, *(1,) * (batch.action.ndim - 1))
             if self.masked:  # where the last action is forbidden, there is nothing to decide
-                decided &= losses.allowed_previous(batch.action, core.next.log_pi) >= 0
+                decided &= self.repeatable(batch.action, core.next.log_pi) >= 0
             scale = self.with_decisions(scale, following, unit, batch.action, decided)
         critics, size, loss = self.evaluate(
             state.critics, size, unit, batch, following, price, refund
@@ -222,7 +220,7 @@ class Priced(PricedCritics):
 
     def _values(self, params: PricedParams, obs: Array, prev_action: Array, xp: Any) -> Array:
         """Q(s, a_prev, .) at the price that is set."""
-        last = one_hot(prev_action, self.n_actions, xp)
+        last = self.actions.encode(prev_action, xp)
         dial = params.dial
         inputs: Array | tuple[Array, ...] = last
         if dial is not None:
@@ -230,7 +228,7 @@ class Priced(PricedCritics):
             inputs = (last, dial.features + row_for_each)
         price: Number = dial.cost[..., None] if dial is not None else self.fixed
         u = self.config.joined(self.value(params.critics, obs, inputs, xp))
-        return prices.net(u, price, last, self.costs)
+        return self.net(u, price, last)
 
     def hold_probability(
         self, params: PricedParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
@@ -250,12 +248,12 @@ class Priced(PricedCritics):
         if dial is not None:
             begin = dial.critics_begin
             if xp is not np or np.any(dial.margin):  # saves microseconds
-                q = prices.favour(q, dial.margin, log_core, xp)
+                favoured = self.actions.encode(self.likeliest(log_core, xp), xp)
+                q = prices.favour(q, dial.margin, favoured, xp)
         if self.masked:
             q = losses.allowed_values(q, log_core, xp)
         mu, action = self.choose(q, log_core, prev_action, begin, xp)
-        log_pi = losses.log_certain(action, self.n_actions, xp)
-        return Acting(Categorical(log_pi), core.policy, mu, q)
+        return Acting(certain(action, self.actions, xp), core.policy, mu, q)
 
     def draw(self, step: int, rng: np.random.Generator) -> float:
         return WATCHED if self.warm_up.watches(step, rng) else rng.random()
@@ -275,7 +273,7 @@ class Priced(PricedCritics):
         prev: np.ndarray,
         core: Acting,
         drawn: np.ndarray,
-    ) -> Categorical:
+    ) -> Any:
         """In a share of the episodes the core alone, else the controller at the episode's price.
 
         A number below `core_share` means the core; the rest of the range gives the price.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jax import numpy as jnp
@@ -15,7 +15,7 @@ from policy_inertia.algorithms.interface import CoreOutputs, Parameters
 from policy_inertia.algorithms.learning import Critics, adam, init_critics
 from policy_inertia.algorithms.value_scale import scaled_evaluation
 from policy_inertia.envs.spec import Spec
-from policy_inertia.networks.perceptron import Network, one_hot
+from policy_inertia.networks.perceptron import Network
 from policy_inertia.types import Array, Number, Transition, Tree
 
 
@@ -27,13 +27,18 @@ class NextDecisions(NamedTuple):
     u: Array
     """(B, A) U at the next observations, by the targets."""
     action: Array
-    """(B,) the next actions."""
+    """(B,) the next actions; (B, H) for several heads."""
     core_action: Array
-    """(B,) what the core would do."""
+    """What the core would do, in the same shape."""
 
 
 class PricedCritics:
-    """What controllers share for which switching has a price: U(s, a_prev, a) and its update."""
+    """What controllers share for which switching has a price: U(s, a_prev, a) and its update.
+
+    The methods from `net` on are for one list of actions; `head_gate` has those for several heads.
+    """
+
+    residual: Any = staticmethod(losses.bellman_residual)
 
     def __init__(
         self,
@@ -44,16 +49,16 @@ class PricedCritics:
     ) -> None:
         self.costs = prices.cost_table(costs, spec.actions.width)
         self.valued, self.n_actions = config, spec.actions.width
+        self.actions: Any = spec.actions
         self.choose, self.masked = config.choice, spec.masked
         self.interval, self.at_once = config.train_interval, config.at_once
         self.value = Network(spec, config.hidden, self.n_actions, self.n_actions + price_inputs)
         self.optimiser = adam(config.learning_rate)
-        self.warm_up = WarmUp(config.warmup, config.noise)
+        self.warm_up = WarmUp(config.warmup, config.noise, spec.actions)
 
     def init_critics(self, rng: np.random.Generator) -> Critics:
         """Make the twins, with an average if the policy acts by it."""
-        averaged = self.valued.average_rate < 1
-        return init_critics(rng, self.value, self.optimiser, averaged)
+        return init_critics(rng, self.value, self.optimiser, self.valued.average_rate < 1)
 
     @property
     def policy(self) -> Parameters | None:
@@ -83,17 +88,17 @@ class PricedCritics:
             updates: The updates so far.
         """
         config = self.valued
-        now, then = (one_hot(a, self.n_actions) for a in (batch.prev_action, batch.action))
+        now, then = (self.actions.encode(a, jnp) for a in (batch.prev_action, batch.action))
         last = then
         if features is not None:
             now, then = (jnp.concatenate([hot, features], -1) for hot in (now, then))
         u_next = config.joined(self.value(critics.target, batch.next_obs, then))
         # this decision's price is no part of U; the next decision's price is still to be paid
-        q_next = prices.net(u_next, jnp.asarray(price)[..., None], last, self.costs)
+        q_next = self.net(u_next, jnp.asarray(price)[..., None], last)
         if self.masked:
             q_next = losses.allowed_values(q_next, core.next.log_pi)
         action_next = self.choose(q_next, core.next.log_pi, batch.action)[1]
-        core_next = core.next.log_pi.argmax(-1)
+        core_next = self.likeliest(core.next.log_pi)
         if config.warmup:  # evaluate the core before improving on it
             watching = updates < config.warmup // config.train_interval
             action_next = jnp.where(watching, core_next, action_next)
@@ -121,9 +126,7 @@ class PricedCritics:
             refund: Free switches per step.
         """
         config = self.valued
-        log_pi_next = losses.log_certain(following.action, self.n_actions)
-        switch = prices.charge(price, batch.action, following.action, refund, self.costs)
-        cost = batch.discount * switch
+        cost = batch.discount * self.charge(price, batch.action, following.action, refund)
         batch = batch._replace(reward=batch.reward / unit - cost)
         return scaled_evaluation(
             critics,
@@ -132,9 +135,32 @@ class PricedCritics:
             self.optimiser,
             batch,
             following.inputs,
-            losses.soft_value(log_pi_next, following.u, 0.0),
+            self.state_value(following.u, following.action),
             config.target_rate,
             config.huber,
             config.at_once,
-            average_rate=config.average_rate,
+            self.residual,
+            config.average_rate,
         )
+
+    # --- the form of the actions ----------------------------------------------------------------
+
+    def net(self, u: Array, price: Number, last: Array) -> Array:
+        """Q(s, a_prev, .): U and the price of leaving a_prev, whose one-hot is `last`."""
+        return prices.net(u, price, last, self.costs)
+
+    def charge(self, price: Number, last: Array, action: Array, refund: Number) -> Array:
+        """(B,) what these actions cost after those."""
+        return prices.charge(price, last, action, refund, self.costs)
+
+    def state_value(self, u: Array, action: Array) -> Array:
+        """(B,) the value of a state in which these actions are taken."""
+        return losses.chosen(u, action)
+
+    def likeliest(self, log_core: Array, xp: Any = jnp) -> Array:
+        """What the core would do."""
+        return log_core.argmax(-1)
+
+    def repeatable(self, prev_action: Array, log_core: Array) -> Array:
+        """The previous actions, or -1 where they are forbidden now."""
+        return losses.allowed_previous(prev_action, log_core)

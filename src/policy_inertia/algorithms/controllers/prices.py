@@ -132,7 +132,9 @@ def cost_and_margin(price: Number, largest: Array) -> tuple[Array, Array]:
     return np.maximum(price, np.float32(0)), margin
 
 
-def favour(q: Array, margin: Number, log_core: Array, xp: Any = jnp) -> Array:
-    """Add the margin to the value of the core's action: another one must be better by so much."""
-    core = one_hot(log_core.argmax(-1), q.shape[-1], xp)
+def favour(q: Array, margin: Number, core: Array, xp: Any = jnp) -> Array:
+    """Add the margin to the value of the core's action: another one must be better by so much.
+
+    `core` is the one-hot of that action.
+    """
     return q + xp.asarray(margin)[..., None] * core

@@ -15,9 +15,7 @@ from jax import numpy as jnp
 
 from policy_inertia.actions import bucket
 from policy_inertia.actions.bucket import TOKEN, Limit, units
-from policy_inertia.actions.discrete import Categorical
 from policy_inertia.actions.masks import is_forbidden
-from policy_inertia.actions.space import select
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import limit_draws
 from policy_inertia.algorithms.controllers.dial import free_choice
@@ -34,6 +32,7 @@ from policy_inertia.algorithms.controllers.valued import (
     Choice,
     ValuedConfig,
     averaged_policy,
+    certain,
     one_by_one,
 )
 from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp
@@ -46,12 +45,7 @@ from policy_inertia.algorithms.interface import (
     Traits,
 )
 from policy_inertia.algorithms.learning import adam, init_critics
-from policy_inertia.algorithms.nested import (
-    Controller,
-    ControllerParts,
-    NestedParams,
-    nested,
-)
+from policy_inertia.algorithms.nested import Controller, ControllerParts, NestedParams, nested
 from policy_inertia.algorithms.value_scale import (
     divisor,
     known_size,
@@ -115,7 +109,7 @@ class LimitConfig(ValuedConfig):
         return TokenPlanner(self, spec)
 
     def build(self, spec: Spec) -> Algorithm:
-        controller = TokenPlanner(self, spec)
+        controller: Any = self.controller(spec)
         algorithm = nested(self.core.build(spec), controller, spec)
 
         def within(params: NestedParams, limit: Limit, tokens: np.ndarray) -> NestedParams:
@@ -128,6 +122,7 @@ class LimitConfig(ValuedConfig):
             within=within,
             largest_burst=self.largest_burst,
             costs=controller.costs and controller.costs.table,
+            per_head=controller.per_head,
         )
 
 
@@ -145,8 +140,12 @@ class LimitGateConfig(LimitConfig):
 class TokenPlanner:
     """Act by twin critics of the value with the tokens that are left; `config.choice` says how."""
 
+    per_head = False  # `head_planner` has a bucket for each head
+    residual: Any = staticmethod(losses.bellman_residual)
+
     def __init__(self, config: LimitConfig, spec: Spec) -> None:
-        self.config, self.actions, self.n_actions = config, spec.actions, spec.actions.width
+        self.config, self.n_actions = config, spec.actions.width
+        self.actions: Any = spec.actions
         self.choose, self.masked = config.choice, spec.masked
         self.interval, self.at_once = config.train_interval, config.at_once
         self.full: int = units(config.largest_burst)
@@ -161,23 +160,18 @@ class TokenPlanner:
         extra = self.n_actions + limit_draws.FEATURES
         self.value = Network(spec, config.hidden, self.n_actions, extra)
         self.optimiser = adam(config.learning_rate)
-        self.warm_up = WarmUp(config.warmup, config.noise)
+        self.warm_up = WarmUp(config.warmup, config.noise, spec.actions)
         self._remembered = functools.lru_cache(REMEMBERED)(self._setting_of_one)
 
     def init(self, rng: np.random.Generator) -> PlanningState:
-        averaged = self.config.average_rate < 1
-        critics = init_critics(rng, self.value, self.optimiser, averaged)
+        critics = init_critics(rng, self.value, self.optimiser, self.config.average_rate < 1)
         return PlanningState(critics, jnp.zeros(()), jnp.uint32(0))
 
     # --- limits and values ----------------------------------------------------------------------
 
     def _limits(self, u_rate: Array, u_burst: Array, xp: Any = jnp) -> tuple[Array, Array]:
         """Rates and bursts to learn, from numbers that are uniform in [0, 1)."""
-        if self.config.limit is None:
-            drawn = limit_draws.draw_rate(u_rate, xp, self.unit)
-            return drawn, limit_draws.draw_burst(u_burst, self.full, xp, self.unit)
-        rate, burst = self.config.limit.rate_units, self.config.limit.burst_units
-        return xp.full_like(u_rate, rate, np.int32), xp.full_like(u_burst, burst, np.int32)
+        return limit_draws.draw_limits(self.config.limit, u_rate, u_burst, self.full, xp, self.unit)
 
     def _setting(
         self, tokens: Array, rate: Number, burst: Number, xp: Any = jnp, free: int = 0
@@ -268,9 +262,10 @@ class TokenPlanner:
 
     # --- learning -------------------------------------------------------------------------------
 
-    def update(
+    def expected(
         self, state: PlanningState, batch: Transition, core: CoreOutputs
-    ) -> tuple[PlanningState, dict[str, Array]]:
+    ) -> tuple[Array, Array]:
+        """What the critics see beside the observations, and (B,) the values of the next ones."""
         config, n = self.config, len(batch.action)
         u_rate, u_burst, u_level = limit_draws.spread(state.updates, n)
         # transitions are drawn at random, so the ones without a limit may be the first
@@ -281,23 +276,24 @@ class TokenPlanner:
         tokens = limit_draws.draw_level(u_level, cost, burst)
         left = bucket.after(tokens, cost, rate, burst, jnp.minimum)
         setting = self._setting(left, rate, burst, free=free)
-        q_next = self._values(
-            state.critics.target,
-            batch.next_obs,
-            batch.action,
-            setting,
-            log_core=core.next.log_pi,
-        )
-        action_next = self.choose(q_next, core.next.log_pi, batch.action)[1]
+        critics, log_core = state.critics.target, core.next.log_pi
+        q_next = self._values(critics, batch.next_obs, batch.action, setting, log_core=log_core)
+        action_next = self.choose(q_next, log_core, batch.action)[1]
         if config.warmup:  # evaluate the core before improving on it
             watching = state.updates < config.warmup // config.train_interval
-            core_next = core.next.log_pi.argmax(-1)
+            core_next = log_core.argmax(-1)
             possible = losses.chosen(q_next, core_next) > losses.IMPOSSIBLE
             core_next = jnp.where(possible, core_next, batch.action)
             action_next = jnp.where(watching, core_next, action_next)
         seen = limit_draws.features(left, rate, burst, self.full, unit=self.unit)
         now = jnp.concatenate([one_hot(batch.prev_action, self.n_actions), seen], -1)
-        size = known_size(state.size, batch.reward)
+        return now, losses.chosen(q_next, action_next)
+
+    def update(
+        self, state: PlanningState, batch: Transition, core: CoreOutputs
+    ) -> tuple[PlanningState, dict[str, Array]]:
+        config, size = self.config, known_size(state.size, batch.reward)
+        now, next_value = self.expected(state, batch, core)
         critics, size, critic_loss = scaled_evaluation(
             state.critics,
             size,
@@ -305,11 +301,12 @@ class TokenPlanner:
             self.optimiser,
             batch._replace(reward=batch.reward / divisor(size)),
             now,
-            losses.chosen(q_next, action_next),
+            next_value,
             config.target_rate,
             config.huber,
             config.at_once,
-            average_rate=config.average_rate,
+            self.residual,
+            config.average_rate,
         )
         return PlanningState(critics, size, state.updates + 1), {"mixed_critic_loss": critic_loss}
 
@@ -344,8 +341,7 @@ class TokenPlanner:
         log_core = core.policy.log_pi
         q = self._values(params.critics, obs, prev_action, params.setting, xp, log_core)
         mu, action = self.choose(q, log_core, prev_action, 0.0, xp)
-        log_pi = losses.log_certain(action, self.n_actions, xp)
-        return Acting(Categorical(log_pi), core.policy, mu, q)
+        return Acting(certain(action, self.actions, xp), core.policy, mu, q)
 
     def hold_probability(
         self,
@@ -366,22 +362,24 @@ class TokenPlanner:
         rate, burst = self._limits(rng.random(1), rng.random(1), np)
         return np.array([kind, rate[0], burst[0], burst[0]], float)
 
+    columns = staticmethod(columns)
+
     def _limited(self, kind: np.ndarray) -> np.ndarray:
         """In which episodes the controller acts, within a limit."""
         return kind >= self.config.core_share
 
     def permit(self, action: np.ndarray, prev_action: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """Repeat the last action where there is no token for another one."""
-        kind, _, _, tokens = columns(drawn)
-        stuck = self._limited(kind) & (tokens < self._cost(prev_action, action))
-        return select(stuck, prev_action, action)
+        kind, _, _, tokens = self.columns(drawn)
+        stuck = tokens < self._cost(prev_action, action)
+        return np.where(stuck.T & self._limited(kind), prev_action.T, action.T).T
 
     def track(self, drawn: np.ndarray, prev_action: np.ndarray, action: np.ndarray) -> np.ndarray:
         """The tokens after a step; never below 0 in episodes of the core, which has no limit."""
-        kind, rate, burst, tokens = columns(drawn)
+        kind, rate, burst, tokens = self.columns(drawn)
         cost = self._cost(prev_action, action)
         left = np.maximum(bucket.after(tokens, cost, rate, burst, np.minimum), 0)
-        return np.stack([kind, rate, burst, left], 1)
+        return np.column_stack([kind, rate, burst, left])
 
     def explore(
         self,
@@ -390,9 +388,9 @@ class TokenPlanner:
         prev: np.ndarray,
         core: Acting,
         drawn: np.ndarray,
-    ) -> Categorical:
+    ) -> Any:
         """In a share of the episodes the core alone, else the controller within a limit."""
-        kind, rate, burst, tokens = columns(drawn)
+        kind, rate, burst, tokens = self.columns(drawn)
         params = params._replace(setting=self._setting(tokens, rate, burst, np))
         own = self.apply(params, obs, prev, core, np).policy
         policy = self.config.explored(own, core.policy, ~self._limited(kind))

@@ -9,10 +9,10 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
-from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms.controllers.warm_up import log_probabilities
 from policy_inertia.algorithms.interface import Parameters
 from policy_inertia.algorithms.learning import Critics, average_rate
+from policy_inertia.algorithms.losses import LOG_ZERO
 from policy_inertia.algorithms.nested import NestedConfig
 from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.types import Array, Number, Tree
@@ -103,7 +103,7 @@ class ValuedConfig(NestedConfig):
         """(2, ...) the values of the twins -> (...) the value that counts."""
         return twins.min(0) if self.pessimistic else twins.mean(0)
 
-    def explored(self, own: Categorical, core: Categorical, core_alone: np.ndarray) -> Categorical:
+    def explored(self, own: Any, core: Any, core_alone: np.ndarray) -> Any:
         """What acts in training: the core in some episodes, else the controller with some noise.
 
         Args:
@@ -113,7 +113,7 @@ class ValuedConfig(NestedConfig):
         """
         share = np.where(core_alone, 1.0, self.noise)[:, None]
         mixed = (1 - share) * np.exp(own.log_pi) + share * np.exp(core.log_pi)
-        return Categorical(log_probabilities(mixed))
+        return own._replace(log_pi=log_probabilities(mixed))
 
 
 def one_by_one(critics: Tree) -> tuple[Tree, ...]:
@@ -134,3 +134,8 @@ def averaged_policy(acting: Parameters, config: ValuedConfig) -> Parameters | No
         return acting(state._replace(critics=critics._replace(target=critics.average)))
 
     return policy if config.average_rate < 1 else None
+
+
+def certain(action: Array, actions: Any, xp: Any = jnp) -> Any:
+    """The distribution over an action space that takes these actions."""
+    return actions.distribution((1 - actions.encode(action, xp)) * np.float32(LOG_ZERO))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from policy_inertia.actions.discrete import Categorical
 from policy_inertia.actions.masks import is_forbidden
-from policy_inertia.networks.perceptron import one_hot
+from policy_inertia.actions.per_head import per_head
+from policy_inertia.actions.space import ActionSpace
 from policy_inertia.types import Array
 
 WATCHED = -1.0
@@ -23,6 +24,7 @@ class WarmUp:
     repeats: float
     """In watched episodes, the share of steps that repeat the last action instead: without them
     there would be nothing to compare the core's actions with."""
+    actions: ActionSpace
 
     def controller_share(self, step: int) -> float:
         """The probability that an episode that begins at this step is run by the controller."""
@@ -32,18 +34,20 @@ class WarmUp:
         """Draw whether an episode that begins at this step is watched."""
         return bool(self.steps) and rng.random() >= self.controller_share(step)
 
-    def policy(
-        self, policy: Categorical, core: Categorical, prev_action: np.ndarray, drawn: np.ndarray
-    ) -> Categorical:
+    def policy(self, policy: Any, core: Any, prev_action: np.ndarray, drawn: np.ndarray) -> Any:
         """Replace `policy` in watched episodes by the core with some repeated actions."""
         watched = drawn[:, None] < 0
         if not watched.any():
             return policy
-        last = one_hot(prev_action, core.log_pi.shape[1], np)
+        last = np.asarray(self.actions.encode(prev_action))
         last = np.where(is_forbidden(core.log_pi), np.float32(0), last)
-        repeat = self.repeats * last.sum(1, keepdims=True)
+        repeat = self.repeats * per_head(_row_sums, last, self.actions)
         watching = log_probabilities((1 - repeat) * np.exp(core.log_pi) + repeat * last)
-        return Categorical(np.where(watched, watching, policy.log_pi))
+        return policy._replace(log_pi=np.where(watched, watching, policy.log_pi))
+
+
+def _row_sums(rows: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(rows.sum(1, keepdims=True), rows.shape)
 
 
 def log_probabilities(pi: Array) -> np.ndarray:
