@@ -61,7 +61,7 @@ def test_update_of_the_dial_is_that_of_numpy(cost: Any, full: bool) -> None:
         return np.stack([network(critics, inputs, twin)[:, 0] for twin in (0, 1)])
 
     def core_action(obs: Any) -> np.ndarray:
-        return np.tanh(network(after.core.actor, np.asarray(obs, float))[:, :2])
+        return np.tanh(network(state.core.actor, np.asarray(obs, float))[:, :2])
 
     action = moved(
         config, inner.actor, rows.next_obs, rows.action, core_action(rows.next_obs), features
@@ -73,6 +73,15 @@ def test_update_of_the_dial_is_that_of_numpy(cost: Any, full: bool) -> None:
     # the unit follows the targets, and the critics keep their values
     growth = np.sqrt(1 + 0.001 * ((target**2).mean() - 1))
     assert float(after.controller.size) == pytest.approx(SIZE * growth, rel=1e-4)
+    # what a move is worth is measured where moves are free
+    free, now = x == 0, core_action(rows.obs)
+    critics = jax.tree.map(np.array, after.controller.critics.online)
+    critics[-1] = jax.tree.map(lambda w: w * growth, critics[-1])
+    gap = abs(u(critics, rows.obs, now).min(0) - u(critics, rows.obs, rows.prev_action).min(0))
+    worth = SIZE * gap[free].sum() / measure(now, rows.prev_action)[free].sum()
+    expected = WORTH + 0.005 * (worth - WORTH)
+    assert free.any()
+    assert float(after.controller.worth) == pytest.approx(expected, rel=1e-4)
 
 
 def test_untrained_dial_is_its_core_at_every_price() -> None:

@@ -17,7 +17,7 @@ from jax import numpy as jnp
 from policy_inertia.actions.box import Point
 from policy_inertia.actions.gaussian import Either, NoisyPoint
 from policy_inertia.algorithms import box_losses
-from policy_inertia.algorithms.box_learning import certain_action, evaluation, value
+from policy_inertia.algorithms.box_learning import certain_action, evaluation, lower_value
 from policy_inertia.algorithms.controllers import prices
 from policy_inertia.algorithms.interface import (
     Acting,
@@ -89,8 +89,15 @@ class BoxDialConfig(NestedConfig):
 
     @property
     def traits(self) -> Traits:
-        frozen = self.core.traits.frozen
-        return Traits("values", True, nested=True, frozen=frozen, dial=True, actions="box")
+        return Traits(
+            "values",
+            True,
+            nested=True,
+            frozen=self.core.traits.frozen,
+            dial=True,
+            acts_freely=self.full,
+            actions="box",
+        )
 
     def parts(self, params: BoxDialParams) -> ControllerParts:
         dial = params.dial
@@ -150,7 +157,7 @@ class BoxDialParams(NamedTuple):
 class BoxDial:
     """Twin critics U(s, a, lambda), and an actor that sees s, a_prev, the core and lambda."""
 
-    at_once = False
+    at_once = True  # SAC computes its outputs before an update anyway
 
     def __init__(self, config: BoxDialConfig, spec: Spec) -> None:
         self.config, self.actions, self.cost = config, spec.actions, COSTS[config.cost]
@@ -185,9 +192,7 @@ class BoxDial:
 
     def _u(self, critics: Tree, obs: Array, action: Array, features: Array) -> Array:
         inputs = jnp.concatenate([action, features], -1)
-        first, second = value(self.critic, critics, obs, inputs)
-        # the gradient of `min` divides by how many are equal to it, which rounding can make 0
-        return jnp.minimum(first, second)
+        return lower_value(self.critic, critics, obs, inputs)
 
     def update(
         self, state: BoxDialState, batch: Transition, core: CoreOutputs
@@ -195,7 +200,8 @@ class BoxDial:
         config = self.config
         size = known_size(state.size, batch.reward)
         unit = divisor(size)
-        x = prices.draw(prices.spread(state.updates, len(batch.action)))
+        places = prices.spread(state.updates, len(batch.action))
+        x = prices.draw(places)
         price, features = x * (config.largest * state.worth / unit), prices.features(x)
         action, _, _ = self._moved(
             state.actor, batch.next_obs, batch.action, certain_action(core.next), features
@@ -214,14 +220,14 @@ class BoxDial:
             extra=features,
         )
         now = certain_action(core.now)
-        known = ~self.actions.is_null(batch.prev_action)[:, None]
-        last = jnp.where(known, batch.prev_action, now)
+        known = ~self.actions.is_null(batch.prev_action)
+        last = jnp.where(known[:, None], batch.prev_action, now)
 
         def actor_loss(actor: Tree) -> tuple[Array, None]:
             action, _, x = self._moved(actor, batch.obs, batch.prev_action, now, features)
             u = self._u(critics.online, batch.obs, action, features)
             outside = ((x - jnp.clip(x, 0, 1)) ** 2).mean()
-            cost = self.cost(action, last) * known[:, 0]
+            cost = self.cost(action, last) * known
             return box_losses.priced_actor_loss(u, price, cost) + OUTSIDE * outside, None
 
         actor, actor_optimiser, loss, _ = descend(
@@ -231,7 +237,10 @@ class BoxDial:
             waits = state.updates * config.train_interval < config.warmup
             old, new = (state.actor, state.actor_optimiser), (actor, actor_optimiser)
             actor, actor_optimiser = jax.tree.map(lambda a, b: jnp.where(waits, a, b), old, new)
-        worth = self._worth(state, critics.online, batch.obs, last, now, x == 0, unit)
+        rows = prices.free_rows(places)
+        worth = self._worth(
+            state, critics.online, batch.obs[rows], last[rows], now[rows], x[rows] == 0, unit
+        )
         size, factor = next_size(size, target)
         critics = critics._replace(
             online=times(critics.online, factor), target=times(critics.target, factor)
