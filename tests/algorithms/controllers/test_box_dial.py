@@ -1,5 +1,6 @@
 """The dial for Box actions against an independent NumPy computation."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ from policy_inertia.algorithms.controllers import prices
 from policy_inertia.algorithms.controllers.box_dial import BoxDialConfig, BoxDialParams
 from policy_inertia.algorithms.nested import NestedParams
 from policy_inertia.errors import InputError
+from policy_inertia.types import Transition
 from tests.algorithms.box_reference import SPEC, N, batch, network
 
 CORE = BoxSACConfig(hidden=(7,))
@@ -45,7 +47,9 @@ def moved(config: BoxDialConfig, actor: Any, obs: Any, prev: Any, core: Any, f: 
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("cost", ["l1", "squared"])
 def test_update_of_the_dial_is_that_of_numpy(cost: Any, full: bool) -> None:
-    config = BoxDialConfig(core=CORE, hidden=(7,), cost=cost, full=full, largest=3.0)
+    config = BoxDialConfig(
+        core=CORE, hidden=(7,), cost=cost, full=full, largest=3.0, batch_share=1.0
+    )
     algorithm, state = started(config)
     rows, inner = batch(), state.controller
     after, losses, _ = algorithm.update(state, rows, np.ones(2, bool))
@@ -131,6 +135,19 @@ def test_first_action_of_an_episode_is_the_cores_and_costs_nothing() -> None:
     alone = rows._replace(prev_action=np.full((N, 2), np.nan, np.float32))
     _, losses, _ = algorithm.update(state, alone, np.ones(2, bool))
     assert all(np.isfinite(loss) for loss in losses.values())
+
+
+def test_controller_learns_from_a_share_of_the_minibatch_and_the_core_from_all() -> None:
+    rows, due = batch(), np.ones(2, bool)
+    first = Transition(*(part[:2] for part in rows))
+    whole, share = (BoxDialConfig(CORE, hidden=(7,), batch_share=x) for x in (1.0, 0.4))
+    algorithm, state = started(share)
+    after = algorithm.update(state, rows, due).state
+    alone = whole.build(SPEC).update(state, first, due).state
+    close = partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-6)
+    jax.tree.map(close, after.controller, alone.controller)
+    core = CORE.build(SPEC).update(state.core, rows, due[:1]).state
+    jax.tree.map(close, after.core, core)
 
 
 def test_unknown_cost_is_refused() -> None:

@@ -68,6 +68,8 @@ class BoxDialConfig(NestedConfig):
     """Share of the critics that moves into their targets at each update."""
     train_interval: int = 1
     """Transitions collected for each update of the controller."""
+    batch_share: float = 0.5
+    """Share of each minibatch that the controller learns from; the core learns from all of it."""
     hidden: tuple[int, ...] = (256, 256)
     """Units of each hidden layer of actor and critics."""
     core_share: float = 0.2
@@ -82,7 +84,7 @@ class BoxDialConfig(NestedConfig):
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "largest", "noise")
         refuse_outside(self, 1, None, "hidden", "train_interval")
-        refuse_outside(self, 0, 1, "target_rate", "core_share")
+        refuse_outside(self, 0, 1, "target_rate", "core_share", "batch_share")
         refuse_outside(self, 0, None, "warmup")
         if self.cost not in COSTS:
             raise InputError(f"cost is {self.cost!r}: give one of {', '.join(COSTS)}")
@@ -198,14 +200,17 @@ class BoxDial:
         self, state: BoxDialState, batch: Transition, core: CoreOutputs
     ) -> tuple[BoxDialState, dict[str, Array]]:
         config = self.config
+        rows = max(1, round(config.batch_share * len(batch.action)))
+        # rows are drawn at random, so the first ones are as good as any
+        batch, now, then = jax.tree.map(
+            lambda part: part[:rows], (batch, certain_action(core.now), certain_action(core.next))
+        )
         size = known_size(state.size, batch.reward)
         unit = divisor(size)
         places = prices.spread(state.updates, len(batch.action))
         x = prices.draw(places)
         price, features = x * (config.largest * state.worth / unit), prices.features(x)
-        action, _, _ = self._moved(
-            state.actor, batch.next_obs, batch.action, certain_action(core.next), features
-        )
+        action, _, _ = self._moved(state.actor, batch.next_obs, batch.action, then, features)
         # this decision's price is no part of U; the next decision's price is still to be paid
         paid = price * self.cost(action, batch.action)
         u_next = self._u(state.critics.target, batch.next_obs, action, features)
@@ -219,7 +224,6 @@ class BoxDial:
             config.target_rate,
             extra=features,
         )
-        now = certain_action(core.now)
         known = ~self.actions.is_null(batch.prev_action)
         last = jnp.where(known[:, None], batch.prev_action, now)
 
@@ -237,9 +241,9 @@ class BoxDial:
             waits = state.updates * config.train_interval < config.warmup
             old, new = (state.actor, state.actor_optimiser), (actor, actor_optimiser)
             actor, actor_optimiser = jax.tree.map(lambda a, b: jnp.where(waits, a, b), old, new)
-        rows = prices.free_rows(places)
+        free = prices.free_rows(places)
         worth = self._worth(
-            state, critics.online, batch.obs[rows], last[rows], now[rows], x[rows] == 0, unit
+            state, critics.online, batch.obs[free], last[free], now[free], x[free] == 0, unit
         )
         size, factor = next_size(size, target)
         critics = critics._replace(
@@ -318,11 +322,10 @@ class BoxDial:
 
         A number below `core_share` means the core; the rest of the range gives the price.
         """
-        config = self.config
+        config, alone, wanted = self.config, core.policy, core.policy.mode()
         rest = (drawn - config.core_share) / max(1 - config.core_share, 1e-9)
-        params = self.at(params, prices.draw(np.maximum(rest, 0), np) * params.dial.largest)
-        own = self.apply(params, obs, prev, core, np).policy
-        alone: Any = core.policy
+        features = prices.features(prices.draw(np.maximum(rest, 0), np), np)
+        action, _, _ = self._moved(params.actor, obs, prev, wanted, features, np)
         if config.core.traits.deterministic:
-            alone = NoisyPoint(core.policy.mode(), config.noise)
-        return Either(drawn < config.core_share, alone, NoisyPoint(own.mode(), config.noise))
+            alone = NoisyPoint(wanted, config.noise)
+        return Either(drawn < config.core_share, alone, NoisyPoint(action, config.noise))
