@@ -167,7 +167,7 @@ AROUND_A_CORE: dict[str, Method] = {
 AROUND_A_BOX_CORE: dict[str, Method] = {
     "smooth": Method(
         "a controller for every price of movement around a frozen core",
-        BoxDialConfig(core=BoxFrozenConfig(), hidden=(64, 64), learning_rate=1e-3, batch_share=1.0),
+        BoxDialConfig(core=BoxFrozenConfig(), hidden=(64, 64), learning_rate=1e-3),
     ),
 }
 """The same for continuous actions."""

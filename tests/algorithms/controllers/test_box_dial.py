@@ -47,9 +47,7 @@ def moved(config: BoxDialConfig, actor: Any, obs: Any, prev: Any, core: Any, f: 
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("cost", ["l1", "squared"])
 def test_update_of_the_dial_is_that_of_numpy(cost: Any, full: bool) -> None:
-    config = BoxDialConfig(
-        core=CORE, hidden=(7,), cost=cost, full=full, largest=3.0, batch_share=1.0
-    )
+    config = BoxDialConfig(core=CORE, hidden=(7,), cost=cost, full=full, largest=3.0)
     algorithm, state = started(config)
     rows, inner = batch(), state.controller
     after, losses, _ = algorithm.update(state, rows, np.ones(2, bool))

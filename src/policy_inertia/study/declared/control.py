@@ -15,7 +15,6 @@ from policy_inertia.study.plan import Experiment, Line, Study, Task
 
 LEARNER: dict[str, Any] = {"hidden": (64, 64), "learning_rate": 7e-4}
 CONTROLLER: dict[str, Any] = {**LEARNER, "core": LEARNER}
-DIAL: dict[str, Any] = {**CONTROLLER, "batch_share": 1.0}
 PENALTIES = (0.1, 1.0, 10.0)
 """Sizes of the penalty, in units of the task's reward."""
 HOLDS = (2, 4)
@@ -90,8 +89,8 @@ def _lines(control: Control) -> tuple[Line, ...]:
         Line("ASAP", "sac-asap", task, {**LEARNER, "asap_spatial": control.asap}),
         *(Line(f"hold {k}", "sac-repeat", task, {**LEARNER, "repeats": (k,)}) for k in HOLDS),
         Line("inertia", "nsac", task, {**CONTROLLER, "pic_learning_rate": 7e-4}),
-        Line("dial", "dial-sac", task, DIAL),
-        Line("dial, squared", "dial-sac-squared", task, DIAL),
+        Line("dial", "dial-sac", task, CONTROLLER),
+        Line("dial, squared", "dial-sac-squared", task, CONTROLLER),
     )
 
 
