@@ -51,18 +51,7 @@ class ControllerRule:
     def step(
         self, obs: Any, action: np.ndarray, state: State, masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, State]:
-        """Let the controller change the actions of each env.
-
-        Args:
-            obs: The env's observations, one for each env.
-            action: The agent's actions, scaled.
-            state: The memory after the last step, or `memory.initial(n)`.
-            masks: Not looked at: only lists of actions have masks.
-
-        Returns:
-            Which envs take another action than the agent's, and the new memory; `previous_action`
-            holds the actions to take.
-        """
+        """Let the controller change the agent's actions; see `StepRule`. There are no masks here."""
         encoded = self.policy.spaces.encode_for_networks(self.spaces.flat(obs))
         agent = plain_box(Point(action), len(action))
         acting = self.controller.apply(
