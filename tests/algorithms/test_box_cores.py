@@ -46,9 +46,8 @@ def test_update_of_sac_is_that_of_numpy(auto: bool) -> None:
 @pytest.mark.parametrize("config", [BoxSACConfig(hidden=(7,)), ASAPConfig(hidden=(7,))])
 def test_update_of_sac_tells_the_policy_before_it(config: Any) -> None:
     algorithm: Any = config.build(SPEC)
-    state, rows = algorithm.init(np.random.default_rng(1)), batch()
-    if config.traits.preceded:
-        rows = Preceded(*rows, rows.obs)
+    state, plain = algorithm.init(np.random.default_rng(1)), batch()
+    rows: Any = Preceded(*plain, plain.obs) if config.traits.preceded else plain
     outputs = algorithm.update(state, rows, DUE).core_outputs
     expected = core_outputs(algorithm, state, rows)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), outputs, expected)

@@ -23,7 +23,7 @@ def controller(method: str, **changes: Any) -> Policy:
     """A policy whose controller has random parameters; that of `smooth` is around `follow`."""
     frozen = method == "smooth"
     spaces = BoxSpacesWithCore.of_core(load_core(follow, Chase)) if frozen else None
-    core = {} if frozen or method == "sac" else {"core": {"hidden": (8,)}}
+    core: dict[str, Any] = {} if frozen or method == "sac" else {"core": {"hidden": (8,)}}
     config = settings(method, "Chase", actions="box", **SMALL, **core, **changes)
     session = Session(config, Chase, spaces)
     rng = np.random.default_rng(3)
