@@ -51,7 +51,7 @@ class ControllerRule:
     def step(
         self, obs: Any, action: np.ndarray, state: State, masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, State]:
-        """Let the controller change the agent's actions; see `StepRule`. There are no masks here."""
+        """Let the controller change the agent's actions; see `StepRule`. No masks here."""
         encoded = self.policy.spaces.encode_for_networks(self.spaces.flat(obs))
         agent = plain_box(Point(action), len(action))
         acting = self.controller.apply(
