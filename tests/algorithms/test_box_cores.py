@@ -6,8 +6,11 @@ import jax
 import numpy as np
 import pytest
 
+from policy_inertia.algorithms.asap import ASAPConfig
 from policy_inertia.algorithms.box_sac import BoxSACConfig
+from policy_inertia.algorithms.nested import core_outputs
 from policy_inertia.algorithms.td3 import TD3Config
+from policy_inertia.types import Preceded
 from tests.algorithms.box_reference import DUE, SPEC, batch, drawn, gaussian, network, twins
 
 
@@ -38,6 +41,16 @@ def test_update_of_sac_is_that_of_numpy(auto: bool) -> None:
     ):
         np.testing.assert_allclose(averaged, 0.995 * old + 0.005 * new, rtol=1e-5, atol=1e-7)
     assert (after.key != state.key).any()
+
+
+@pytest.mark.parametrize("config", [BoxSACConfig(hidden=(7,)), ASAPConfig(hidden=(7,))])
+def test_update_of_sac_tells_the_policy_before_it(config: Any) -> None:
+    algorithm: Any = config.build(SPEC)
+    state, plain = algorithm.init(np.random.default_rng(1)), batch()
+    rows: Any = Preceded(*plain, plain.obs) if config.traits.preceded else plain
+    outputs = algorithm.update(state, rows, DUE).core_outputs
+    expected = core_outputs(algorithm, state, rows)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), outputs, expected)
 
 
 def test_updates_of_td3_are_those_of_numpy_and_its_actor_waits() -> None:

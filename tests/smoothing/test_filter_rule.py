@@ -19,7 +19,6 @@ from policy_inertia import (
 )
 from policy_inertia.smoothing.vec_smooth_actions import VecSmoothActions
 from tests.support.chase import Chase, follow
-from tests.support.policies import fresh
 
 FILTERED: list[dict[str, Any]] = [
     {"rule": Exponential(0.3)},
@@ -113,7 +112,7 @@ class Unbounded(Chase):
         (Chase, {}, "there is neither a filter nor a limit"),
         (Chase, {"hysteresis": 0.1}, "hysteresis compares the scores of Discrete ones"),
         (Chase, {"limit": Limit(0.1)}, "which counts switches, and the actions are continuous"),
-        (Chase, {"controller": fresh("dqn")}, "the controller is Policy, and the env's actions"),
+        (Chase, {"controller": "dqn"}, "the controller is str, and the env's actions"),
         (Chase, {"rule": Exponential(0.1), "dimensions": ["delta"]}, "1 dimensions are declared"),
         (Wide, {"controller": policy_with(Exponential(0.1))}, "from -2 to 2 and the env has a Box"),
         (Unbounded, {"rule": Exponential(0.1)}, "has no lower and no upper bound"),

@@ -62,6 +62,13 @@ def value(network: Network, critics: Tree, obs: Array, action: Array) -> Array:
     return network(critics, obs, action)[..., 0]
 
 
+def lower_value(network: Network, critics: Tree, obs: Array, action: Array) -> Array:
+    """The lower Q(s, a) of twin critics: (B,)."""
+    first, second = value(network, critics, obs, action)
+    # the gradient of `min` divides by how many are equal to it, which rounding can make 0
+    return jnp.minimum(first, second)
+
+
 class BoxEvaluated(NamedTuple):
     """The result of one step of policy evaluation."""
 

@@ -11,7 +11,7 @@ from jax import numpy as jnp
 
 from policy_inertia.actions.gaussian import SquashedGaussian
 from policy_inertia.algorithms import box_losses, interface
-from policy_inertia.algorithms.box_learning import evaluation, first_key, noises, value
+from policy_inertia.algorithms.box_learning import evaluation, first_key, lower_value, noises
 from policy_inertia.algorithms.learning import Critics, adam, descend, init_critics
 from policy_inertia.algorithms.losses import bellman_target
 from policy_inertia.algorithms.regulariser import CAPS, Regulariser
@@ -100,9 +100,13 @@ class _Actor(NamedTuple):
         x, d = self.network(params, obs, xp=xp), self.d
         return SquashedGaussian(x[..., :d], box_losses.bounded_log_std(x[..., d : 2 * d], xp))
 
-    def sampled(self, params: Tree, obs: Array, noise: Array) -> tuple[Array, Array]:
-        action, log_pi = box_losses.squashed_sample(*self.outputs(params, obs), noise)
-        return action, log_pi.sum(-1)
+    def sampled(
+        self, params: Tree, obs: Array, noise: Array
+    ) -> tuple[Array, Array, SquashedGaussian]:
+        """Actions, (B, d), the logarithm of their density, (B,), and what they are drawn from."""
+        outputs = self.outputs(params, obs)
+        action, log_pi = box_losses.squashed_sample(*outputs, noise)
+        return action, log_pi.sum(-1), outputs
 
 
 def box_sac(config: BoxSACConfig, spec: Spec, smooth: Regulariser) -> interface.Algorithm:
@@ -131,8 +135,8 @@ def box_sac(config: BoxSACConfig, spec: Spec, smooth: Regulariser) -> interface.
         alpha: Number = config.temperature
         if config.auto_temperature:
             alpha = jnp.exp(state.log_alpha)
-        action, log_pi = policy.sampled(state.actor, batch.next_obs, noise[0])
-        q_next = value(critic, state.critics.target, batch.next_obs, action).min(0)
+        action, log_pi, next_outputs = policy.sampled(state.actor, batch.next_obs, noise[0])
+        q_next = lower_value(critic, state.critics.target, batch.next_obs, action)
         target = bellman_target(
             batch.reward, batch.discount, box_losses.soft_value(q_next, log_pi, alpha)
         )
@@ -141,15 +145,16 @@ def box_sac(config: BoxSACConfig, spec: Spec, smooth: Regulariser) -> interface.
         )
         key, drawn = smooth.draw(key, batch)
 
-        def actor_loss(actor: Tree) -> tuple[Array, Array]:
-            action, log_pi = policy.sampled(actor, batch.obs, noise[1])
-            q = value(critic, critics.online, batch.obs, action).min(0)
+        def actor_loss(actor: Tree) -> tuple[Array, tuple[Array, SquashedGaussian]]:
+            action, log_pi, outputs = policy.sampled(actor, batch.obs, noise[1])
+            q = lower_value(critic, critics.online, batch.obs, action)
             added = smooth.loss(state.regulariser, policy.network, actor, batch, drawn)
-            return box_losses.soft_actor_loss(q, log_pi, alpha) + added, log_pi
+            return box_losses.soft_actor_loss(q, log_pi, alpha) + added, (log_pi, outputs)
 
-        actor, actor_optimiser, loss, log_pi = descend(
+        actor, actor_optimiser, loss, (log_pi, outputs) = descend(
             optimiser, actor_loss, state.actor, state.actor_optimiser
         )
+        before = interface.CoreOutputs(outputs, next_outputs, temperature(state))
         report = {"critic_loss": critic_loss, "actor_loss": loss}
         state = state._replace(
             actor=actor,
@@ -161,7 +166,7 @@ def box_sac(config: BoxSACConfig, spec: Spec, smooth: Regulariser) -> interface.
         if config.auto_temperature:
             state, report["ent_coef_loss"] = tempered(optimiser, state, log_pi, target_entropy)
             report["ent_coef"] = jnp.exp(state.log_alpha)
-        return interface.Updated(state, report)
+        return interface.Updated(state, report, before)
 
     def apply(params: Tree, obs: Array, prev_action: Array, xp: Any = jnp) -> interface.Acting:
         return interface.plain_box(policy.outputs(params, obs, xp), len(obs))

@@ -42,6 +42,8 @@ class Traits:
     """It learns from every part of a stretch over which an action was held."""
     preceded: bool = False
     """It learns from three observations in a row, so the replay buffer stores the first one too."""
+    acts_freely: bool = False
+    """Its controller goes anywhere, not a part of the way from the last action to the core's."""
     one_budget: bool = False
     """A run is trained for one budget of oscillation, so several runs are one policy."""
     actions: Literal["discrete", "box", "multi_discrete"] = "discrete"

@@ -14,7 +14,13 @@ from jax import numpy as jnp
 from policy_inertia.actions.box import Point
 from policy_inertia.actions.gaussian import NoisyPoint
 from policy_inertia.algorithms import box_losses, interface
-from policy_inertia.algorithms.box_learning import evaluation, first_key, noises, value
+from policy_inertia.algorithms.box_learning import (
+    evaluation,
+    first_key,
+    lower_value,
+    noises,
+    value,
+)
 from policy_inertia.algorithms.learning import Critics, adam, descend, init_critics
 from policy_inertia.algorithms.losses import bellman_target
 from policy_inertia.envs.spec import Spec
@@ -113,7 +119,7 @@ def td3(config: TD3Config, spec: Spec) -> interface.Algorithm:
             config.target_noise,
             config.target_noise_clip,
         )
-        q_next = value(critic, state.critics.target, batch.next_obs, action).min(0)
+        q_next = lower_value(critic, state.critics.target, batch.next_obs, action)
         target = bellman_target(batch.reward, batch.discount, q_next)
         critics, critic_loss, _ = evaluation(
             state.critics, critic, optimiser, batch, target, rate=0.0

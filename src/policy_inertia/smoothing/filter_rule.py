@@ -95,7 +95,6 @@ def _refuse_other_actions(controller: Any, actions: Box) -> None:
     if not isinstance(controller, ContinuousCore):
         raise InputError(
             f"the controller is {type(controller).__name__}, and the env's actions are continuous: "
-            "give rule=..., limit=..., or a ContinuousCore; a trained controller acts by itself, "
-            "with predict"
+            "give rule=..., limit=..., a ContinuousCore, or a Policy with a controller"
         )
     refuse_other_bounds(controller.name, controller.actions, actions, "the env")

@@ -150,7 +150,7 @@ def _checked(
             f"the controller is {type(controller).__name__}: give a Policy, or a core from "
             "load_core, or limit=... alone"
         )
-    _refuse_other_spaces(controller, spaces)
+    refuse_other_spaces(controller, spaces)
     _refuse_memory(controller)
     if hysteresis is not None:
         controller = controller.with_hysteresis(hysteresis)
@@ -165,7 +165,8 @@ def _checked(
     return controller
 
 
-def _refuse_other_spaces(controller: Policy | Core, spaces: Spaces) -> None:
+def refuse_other_spaces(controller: Policy | Core, spaces: Spaces) -> None:
+    """Raise if the controller acts on other observations or actions than the env's."""
     if controller.spaces.unscaled.to_dict() != spaces.to_dict():
         raise InputError(
             f"{controller} acts on {controller.spaces} and the env has {spaces}: put the "

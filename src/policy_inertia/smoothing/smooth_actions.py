@@ -40,7 +40,10 @@ class SmoothActions(gym.Wrapper):
       last word; a policy trained with limit-dqn or limit-sac plans with it.
 
     Continuous actions go through a filter (`rule`), a limit on movement, or both. A
-    `ContinuousCore`, such as that of `smooth`, brings its own.
+    `ContinuousCore`, such as that of `smooth`, brings its own. Or a trained controller goes around
+    the agent, which stands for its core: a dial goes a part of the way from the last action to the
+    agent's, and the inertia of nsac repeats the last action with probability mu. An agent that acts
+    like the core then follows the controller's policy.
 
     If the env has `action_masks()`, an action that it forbids is never repeated, and a limit gives
     way where nothing else is allowed.
@@ -51,7 +54,8 @@ class SmoothActions(gym.Wrapper):
         env: The env to wrap; its observations must be those that the controller was trained on.
         controller: What decides; None for a limit or a filter alone.
         hysteresis: The threshold; None for the controller's own, if it has one.
-        deterministic: Repeat where mu is at least 0.5, instead of drawing.
+        deterministic: Repeat where mu is at least 0.5, instead of drawing; a dial of continuous
+            actions draws nothing.
         limit: A `Limit` on switching, or a `MovementLimit`, which is always kept; None for the
             controller's own, if it has one.
         rule: For continuous actions, a filter such as `Exponential(0.3)`.

@@ -14,6 +14,8 @@ from policy_inertia.actions.space import ActionSpace
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.policies.memory import Memory, State
+from policy_inertia.policies.policy import Policy
+from policy_inertia.smoothing.controller_rule import ControllerRule
 from policy_inertia.smoothing.filter_rule import FilterRule
 from policy_inertia.smoothing.hold_rule import HoldRule
 
@@ -74,7 +76,7 @@ def _hold_rule(
     return HoldRule(controller, hysteresis, deterministic, spaces, limit, masked)
 
 
-def _filter_rule(
+def _number_rule(
     observation_space: gym.Space[Any],
     action_space: gym.Space[Any],
     name: str,
@@ -86,15 +88,23 @@ def _filter_rule(
     limit: Any,
     rule: Any,
     dimensions: Any,
-) -> FilterRule:
+) -> FilterRule | ControllerRule:
     if hysteresis is not None:
         raise InputError(
             f"{name} has continuous actions, and hysteresis compares the scores of Discrete ones: "
             "give rule=DeadBand(0.05), or another filter"
         )
-    actions: Any = kinds.from_gym(action_space, name)
-    return FilterRule(actions, controller, rule, limit, dimensions)
+    if not isinstance(controller, Policy):
+        actions: Any = kinds.from_gym(action_space, name)
+        return FilterRule(actions, controller, rule, limit, dimensions)
+    if rule is not None or dimensions is not None:
+        raise InputError(
+            f"{controller} is a trained controller and takes no filter: leave rule and dimensions "
+            "out; limit=MovementLimit(...) may go around it"
+        )
+    spaces = Spaces.of(observation_space, action_space, name)
+    return ControllerRule(controller, deterministic, spaces, limit)
 
 
-ROWS: dict[str, Any] = {Discrete.kind: _hold_rule, Box.kind: _filter_rule}
+ROWS: dict[str, Any] = {Discrete.kind: _hold_rule, Box.kind: _number_rule}
 """By the kind of actions."""

@@ -1,5 +1,6 @@
 """The dial for Box actions against an independent NumPy computation."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ from policy_inertia.algorithms.controllers import prices
 from policy_inertia.algorithms.controllers.box_dial import BoxDialConfig, BoxDialParams
 from policy_inertia.algorithms.nested import NestedParams
 from policy_inertia.errors import InputError
+from policy_inertia.types import Transition
 from tests.algorithms.box_reference import SPEC, N, batch, network
 
 CORE = BoxSACConfig(hidden=(7,))
@@ -61,7 +63,7 @@ def test_update_of_the_dial_is_that_of_numpy(cost: Any, full: bool) -> None:
         return np.stack([network(critics, inputs, twin)[:, 0] for twin in (0, 1)])
 
     def core_action(obs: Any) -> np.ndarray:
-        return np.tanh(network(after.core.actor, np.asarray(obs, float))[:, :2])
+        return np.tanh(network(state.core.actor, np.asarray(obs, float))[:, :2])
 
     action = moved(
         config, inner.actor, rows.next_obs, rows.action, core_action(rows.next_obs), features
@@ -73,6 +75,15 @@ def test_update_of_the_dial_is_that_of_numpy(cost: Any, full: bool) -> None:
     # the unit follows the targets, and the critics keep their values
     growth = np.sqrt(1 + 0.001 * ((target**2).mean() - 1))
     assert float(after.controller.size) == pytest.approx(SIZE * growth, rel=1e-4)
+    # what a move is worth is measured where moves are free
+    free, now = x == 0, core_action(rows.obs)
+    critics = jax.tree.map(np.array, after.controller.critics.online)
+    critics[-1] = jax.tree.map(lambda w: w * growth, critics[-1])
+    gap = abs(u(critics, rows.obs, now).min(0) - u(critics, rows.obs, rows.prev_action).min(0))
+    worth = SIZE * gap[free].sum() / measure(now, rows.prev_action)[free].sum()
+    expected = WORTH + 0.005 * (worth - WORTH)
+    assert free.any()
+    assert float(after.controller.worth) == pytest.approx(expected, rel=1e-4)
 
 
 def test_untrained_dial_is_its_core_at_every_price() -> None:
@@ -122,6 +133,19 @@ def test_first_action_of_an_episode_is_the_cores_and_costs_nothing() -> None:
     alone = rows._replace(prev_action=np.full((N, 2), np.nan, np.float32))
     _, losses, _ = algorithm.update(state, alone, np.ones(2, bool))
     assert all(np.isfinite(loss) for loss in losses.values())
+
+
+def test_controller_learns_from_a_share_of_the_minibatch_and_the_core_from_all() -> None:
+    rows, due = batch(), np.ones(2, bool)
+    first = Transition(*(part[:2] for part in rows))
+    whole, share = (BoxDialConfig(CORE, hidden=(7,), batch_share=x) for x in (1.0, 0.4))
+    algorithm, state = started(share)
+    after = algorithm.update(state, rows, due).state
+    alone = whole.build(SPEC).update(state, first, due).state
+    close = partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-6)
+    jax.tree.map(close, after.controller, alone.controller)
+    core = CORE.build(SPEC).update(state.core, rows, due[:1]).state
+    jax.tree.map(close, after.core, core)
 
 
 def test_unknown_cost_is_refused() -> None:

@@ -100,3 +100,13 @@ def test_margin_is_what_another_action_must_be_better_by_than_the_core() -> None
         favoured = prices.favour(q, margin, core, xp)
         np.testing.assert_array_equal(np.argmax(favoured, 1), [1, 0, 0])
         np.testing.assert_array_equal(favoured[:, 1:], q[:, 1:])
+
+
+@pytest.mark.parametrize("n", [1, 5, 16, 256])
+def test_all_free_places_of_a_minibatch_are_in_a_fifth_of_its_rows(n: int) -> None:
+    size = min(n, n // 5 + 2)
+    for count in np.random.default_rng(0).integers(0, 2**32, 200):
+        u = prices.spread(jnp.uint32(count), n)
+        rows = np.asarray(prices.free_rows(u))
+        assert len(rows) == len(set(rows.tolist())) == size
+        assert set(np.flatnonzero(np.asarray(prices.draw(u)) == 0)) <= set(rows.tolist())

@@ -17,7 +17,7 @@ from jax import numpy as jnp
 from policy_inertia.actions.box import Point
 from policy_inertia.actions.gaussian import Either, NoisyPoint
 from policy_inertia.algorithms import box_losses
-from policy_inertia.algorithms.box_learning import certain_action, evaluation, value
+from policy_inertia.algorithms.box_learning import certain_action, evaluation, lower_value
 from policy_inertia.algorithms.controllers import prices
 from policy_inertia.algorithms.interface import (
     Acting,
@@ -68,6 +68,9 @@ class BoxDialConfig(NestedConfig):
     """Share of the critics that moves into their targets at each update."""
     train_interval: int = 1
     """Transitions collected for each update of the controller."""
+    batch_share: float = 1.0
+    """Share of each minibatch that the controller learns from; the core learns from all of it. At
+    0.5 training is faster, and policies at the largest prices are worse."""
     hidden: tuple[int, ...] = (256, 256)
     """Units of each hidden layer of actor and critics."""
     core_share: float = 0.2
@@ -82,15 +85,22 @@ class BoxDialConfig(NestedConfig):
     def __post_init__(self) -> None:
         refuse_outside(self, 0, None, "learning_rate", "largest", "noise")
         refuse_outside(self, 1, None, "hidden", "train_interval")
-        refuse_outside(self, 0, 1, "target_rate", "core_share")
+        refuse_outside(self, 0, 1, "target_rate", "core_share", "batch_share")
         refuse_outside(self, 0, None, "warmup")
         if self.cost not in COSTS:
             raise InputError(f"cost is {self.cost!r}: give one of {', '.join(COSTS)}")
 
     @property
     def traits(self) -> Traits:
-        frozen = self.core.traits.frozen
-        return Traits("values", True, nested=True, frozen=frozen, dial=True, actions="box")
+        return Traits(
+            "values",
+            True,
+            nested=True,
+            frozen=self.core.traits.frozen,
+            dial=True,
+            acts_freely=self.full,
+            actions="box",
+        )
 
     def parts(self, params: BoxDialParams) -> ControllerParts:
         dial = params.dial
@@ -150,7 +160,7 @@ class BoxDialParams(NamedTuple):
 class BoxDial:
     """Twin critics U(s, a, lambda), and an actor that sees s, a_prev, the core and lambda."""
 
-    at_once = False
+    at_once = True  # SAC computes its outputs before an update anyway
 
     def __init__(self, config: BoxDialConfig, spec: Spec) -> None:
         self.config, self.actions, self.cost = config, spec.actions, COSTS[config.cost]
@@ -185,21 +195,23 @@ class BoxDial:
 
     def _u(self, critics: Tree, obs: Array, action: Array, features: Array) -> Array:
         inputs = jnp.concatenate([action, features], -1)
-        first, second = value(self.critic, critics, obs, inputs)
-        # the gradient of `min` divides by how many are equal to it, which rounding can make 0
-        return jnp.minimum(first, second)
+        return lower_value(self.critic, critics, obs, inputs)
 
     def update(
         self, state: BoxDialState, batch: Transition, core: CoreOutputs
     ) -> tuple[BoxDialState, dict[str, Array]]:
         config = self.config
+        rows = max(1, round(config.batch_share * len(batch.action)))
+        # rows are drawn at random, so the first ones are as good as any
+        batch, now, then = jax.tree.map(
+            lambda part: part[:rows], (batch, certain_action(core.now), certain_action(core.next))
+        )
         size = known_size(state.size, batch.reward)
         unit = divisor(size)
-        x = prices.draw(prices.spread(state.updates, len(batch.action)))
+        places = prices.spread(state.updates, len(batch.action))
+        x = prices.draw(places)
         price, features = x * (config.largest * state.worth / unit), prices.features(x)
-        action, _, _ = self._moved(
-            state.actor, batch.next_obs, batch.action, certain_action(core.next), features
-        )
+        action, _, _ = self._moved(state.actor, batch.next_obs, batch.action, then, features)
         # this decision's price is no part of U; the next decision's price is still to be paid
         paid = price * self.cost(action, batch.action)
         u_next = self._u(state.critics.target, batch.next_obs, action, features)
@@ -213,15 +225,14 @@ class BoxDial:
             config.target_rate,
             extra=features,
         )
-        now = certain_action(core.now)
-        known = ~self.actions.is_null(batch.prev_action)[:, None]
-        last = jnp.where(known, batch.prev_action, now)
+        known = ~self.actions.is_null(batch.prev_action)
+        last = jnp.where(known[:, None], batch.prev_action, now)
 
         def actor_loss(actor: Tree) -> tuple[Array, None]:
             action, _, x = self._moved(actor, batch.obs, batch.prev_action, now, features)
             u = self._u(critics.online, batch.obs, action, features)
             outside = ((x - jnp.clip(x, 0, 1)) ** 2).mean()
-            cost = self.cost(action, last) * known[:, 0]
+            cost = self.cost(action, last) * known
             return box_losses.priced_actor_loss(u, price, cost) + OUTSIDE * outside, None
 
         actor, actor_optimiser, loss, _ = descend(
@@ -231,7 +242,10 @@ class BoxDial:
             waits = state.updates * config.train_interval < config.warmup
             old, new = (state.actor, state.actor_optimiser), (actor, actor_optimiser)
             actor, actor_optimiser = jax.tree.map(lambda a, b: jnp.where(waits, a, b), old, new)
-        worth = self._worth(state, critics.online, batch.obs, last, now, x == 0, unit)
+        free = prices.free_rows(places)
+        worth = self._worth(
+            state, critics.online, batch.obs[free], last[free], now[free], x[free] == 0, unit
+        )
         size, factor = next_size(size, target)
         critics = critics._replace(
             online=times(critics.online, factor), target=times(critics.target, factor)
@@ -309,11 +323,10 @@ class BoxDial:
 
         A number below `core_share` means the core; the rest of the range gives the price.
         """
-        config = self.config
+        config, alone, wanted = self.config, core.policy, core.policy.mode()
         rest = (drawn - config.core_share) / max(1 - config.core_share, 1e-9)
-        params = self.at(params, prices.draw(np.maximum(rest, 0), np) * params.dial.largest)
-        own = self.apply(params, obs, prev, core, np).policy
-        alone: Any = core.policy
+        features = prices.features(prices.draw(np.maximum(rest, 0), np), np)
+        action, _, _ = self._moved(params.actor, obs, prev, wanted, features, np)
         if config.core.traits.deterministic:
-            alone = NoisyPoint(core.policy.mode(), config.noise)
-        return Either(drawn < config.core_share, alone, NoisyPoint(own.mode(), config.noise))
+            alone = NoisyPoint(wanted, config.noise)
+        return Either(drawn < config.core_share, alone, NoisyPoint(action, config.noise))

@@ -20,8 +20,8 @@ from policy_inertia.algorithms.box_learning import (
     drawn_action,
     evaluation,
     first_key,
+    lower_value,
     noises,
-    value,
 )
 from policy_inertia.algorithms.interface import Acting, CoreOutputs, Traits
 from policy_inertia.algorithms.learning import Critics, adam, descend, init_critics
@@ -136,7 +136,7 @@ class BoxInertia:
         return mu * ~self.actions.is_null(prev)[..., None]
 
     def _value(self, critics: Tree, obs: Array, action: Array) -> Array:
-        return value(self.critic, critics, obs, action).min(0)
+        return lower_value(self.critic, critics, obs, action)
 
     def update(
         self, state: BoxInertiaState, batch: Transition, core: CoreOutputs
