@@ -13,7 +13,7 @@ from jax import numpy as jnp
 
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import interface, losses
-from policy_inertia.algorithms.learning import adam, descend
+from policy_inertia.algorithms.learning import adam, descend, updates_in
 from policy_inertia.algorithms.value_scale import divisor, known_size, next_size, times
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_huber, refuse_outside
@@ -76,11 +76,11 @@ class DQNConfig(interface.AlgorithmConfig):
     def for_steps(self, steps: int) -> DQNConfig:
         config, updates = self, steps / self.train_interval
         if self.averaged is not None:
-            rate = 1 / max(self.averaged * updates, 1)
+            rate = 1 / updates_in(self.averaged, updates)
             config = replace(config, average_rate=rate, averaged=None)
         if self.exploration is None or self.epsilon_decay != type(self).epsilon_decay:
             return config
-        decay = (1 - self.epsilon_final) / max(self.exploration * updates, 1)
+        decay = (1 - self.epsilon_final) / updates_in(self.exploration, updates)
         return replace(config, epsilon_decay=decay, exploration=None)
 
     def build(self, spec: Spec) -> interface.Algorithm:

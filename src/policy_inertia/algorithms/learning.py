@@ -77,6 +77,18 @@ def init_critics(
     return Critics(online, jax.tree.map(jnp.copy, online), optimiser.init(online))
 
 
+TWINS: dict[str, Callable[[Array], Array]] = {
+    "lower": lambda q: q.min(0),
+    "mean": lambda q: q.mean(0),
+}
+"""From the twins' values to one, by the name of the setting."""
+
+
+def updates_in(share: float, updates: float) -> float:
+    """A share of a run's updates as a number of them, at least 1."""
+    return max(share * updates, 1)
+
+
 Residual = Callable[..., Array]
 """From Q-values, actions, targets and `huber` to a loss; see `losses.bellman_residual`."""
 
@@ -86,7 +98,7 @@ class Evaluated(NamedTuple):
 
     critics: Critics
     q: Array
-    """(B, A) the lower value of the twins at the observations."""
+    """(B, A) one value of the twins at the observations, by default the lower."""
     loss: Array
 
 
@@ -101,6 +113,7 @@ def soft_evaluation(
     huber: float | None = None,
     at_once: bool = False,
     residual_of: Residual = losses.bellman_residual,
+    twins: Callable[[Array], Array] = TWINS["lower"],
 ) -> Evaluated:
     """Take one step of soft policy evaluation: J(theta) of the core, J(vartheta) of the mixed one.
 
@@ -116,6 +129,7 @@ def soft_evaluation(
         at_once: Return Q of the critics before the step, which the loss has computed anyway,
             instead of after it.
         residual_of: The loss of Q-values, actions and targets.
+        twins: How the values that it returns become one; see `TWINS`.
     """
     y = losses.bellman_target(batch.reward, batch.discount, next_value)
 
@@ -128,4 +142,4 @@ def soft_evaluation(
     )
     target = optax.incremental_update(online, critics.target, rate)
     q = q if at_once else network(online, batch.obs, extra)
-    return Evaluated(Critics(online, target, optimiser_state), q.min(0), loss)
+    return Evaluated(Critics(online, target, optimiser_state), twins(q), loss)

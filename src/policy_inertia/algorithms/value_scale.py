@@ -49,6 +49,13 @@ def times(network: Tree, factor: Number) -> Tree:
     return [*layers, jax.tree.map(lambda x: x * factor, last)]
 
 
+def rescaled(critics: Critics, size: Array, target: Array) -> tuple[Critics, Array]:
+    """Twins in the unit after targets in the unit `size` were seen, and that unit."""
+    new, factor = next_size(size, target)
+    online, averaged, state = critics
+    return Critics(times(online, factor), times(averaged, factor), state), new
+
+
 def scaled_evaluation(
     critics: Critics,
     size: Array,
@@ -81,10 +88,7 @@ def scaled_evaluation(
         The twins after the step, in the unit after it; that unit; and the loss.
     """
     target = losses.bellman_target(batch.reward, batch.discount, next_value)
-    new, factor = next_size(size, target)
     evaluated = soft_evaluation(
         critics, network, optimiser, batch, extra, next_value, rate, huber, at_once, residual_of
     )
-    online, averaged, state = evaluated.critics
-    critics = Critics(times(online, factor), times(averaged, factor), state)
-    return critics, new, evaluated.loss
+    return *rescaled(evaluated.critics, size, target), evaluated.loss
