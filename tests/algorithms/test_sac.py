@@ -124,22 +124,6 @@ def test_the_size_of_rewards_does_not_matter_in_the_unit_of_the_task() -> None:
     jax.tree.map(np.testing.assert_array_equal, *actors)
 
 
-@pytest.mark.usefixtures("quick_compiler")
-def test_the_policy_of_sac_can_be_a_moving_average_of_its_actors() -> None:
-    algorithm, plain = (SACConfig(**SMALL, average_rate=rate).build(SPEC) for rate in (0.25, 1.0))
-    assert plain.policy is None
-    assert algorithm.policy is not None
-    state, other = (a.init(np.random.default_rng(0)) for a in (algorithm, plain))
-    average = np.array(state.actor[0]["w"], float)
-    for i in range(3):
-        state, _, _ = jax.jit(algorithm.update)(state, minibatch(seed=i), DUE)
-        other, _, _ = jax.jit(plain.update)(other, minibatch(seed=i), DUE)
-        average += 0.25 * (np.array(state.actor[0]["w"], float) - average)
-    np.testing.assert_allclose(algorithm.policy(state)[0]["w"], average, rtol=1e-5, atol=1e-7)
-    # training acts by the actor itself, which learns as it does without an average
-    jax.tree.map(np.testing.assert_array_equal, algorithm.acting(state), other.actor)
-
-
 def test_random_actions_of_sac_become_rare_over_a_share_of_the_steps() -> None:
     config = SACConfig(exploration=0.2, epsilon_final=0.05, longest_hold=50, averaged=0.05)
     config = config.for_steps(20_000)  # 10,000 updates
