@@ -60,6 +60,16 @@ def descend(
     return Step(optax.apply_updates(params, updates), optimiser_state, value, extra)
 
 
+def tempered(
+    optimiser: optax.GradientTransformation, state: Any, loss: Callable[[Array], Array]
+) -> tuple[Any, Array]:
+    """Take one gradient step of a state's `log_alpha`; return the new state and the loss."""
+    log_alpha, alpha_optimiser, value, _ = descend(
+        optimiser, lambda x: (loss(x), None), state.log_alpha, state.alpha_optimiser
+    )
+    return state._replace(log_alpha=log_alpha, alpha_optimiser=alpha_optimiser), value
+
+
 class Critics(NamedTuple):
     """Twin critics on a leading axis, their targets, and their optimiser's state."""
 

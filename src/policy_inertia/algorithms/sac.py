@@ -20,6 +20,7 @@ from policy_inertia.algorithms.learning import (
     descend,
     init_critics,
     soft_evaluation,
+    tempered,
     updates_in,
 )
 from policy_inertia.algorithms.value_scale import divisor, known_size, rescaled
@@ -177,8 +178,10 @@ def sac(config: SACConfig, spec: Spec) -> interface.Algorithm:
         if config.auto_temperature:
             if not config.at_once:
                 log_pi = log_softmax(network(actor, batch.obs))
-            state, report["ent_coef_loss"] = _learn_temperature(
-                state, optimiser, log_pi, target_entropy
+            state, report["ent_coef_loss"] = tempered(
+                optimiser,
+                state,
+                lambda x: losses.temperature_loss(x, log_pi, target_entropy),
             )
             report["ent_coef"] = jnp.exp(state.log_alpha)
         return interface.Updated(state, report, outputs)
@@ -208,19 +211,3 @@ def _behaviour(config: SACConfig, sampling: interface.Behaviour) -> interface.Be
         return max(final, 1.0 - decay * updates)
 
     return replace(sampling, epsilon=epsilon, longest_hold=config.longest_hold)
-
-
-def _learn_temperature(
-    state: SACState,
-    optimiser: optax.GradientTransformation,
-    log_pi: Array,
-    target_entropy: float,
-) -> tuple[SACState, Array]:
-    """Take one step of the temperature towards the target entropy; return its loss, too."""
-    log_alpha, alpha_optimiser, loss, _ = descend(
-        optimiser,
-        lambda log_alpha: (losses.temperature_loss(log_alpha, log_pi, target_entropy), None),
-        state.log_alpha,
-        state.alpha_optimiser,
-    )
-    return state._replace(log_alpha=log_alpha, alpha_optimiser=alpha_optimiser), loss
