@@ -6,6 +6,7 @@ import pytest
 
 from policy_inertia import InputError
 from policy_inertia.algorithms.dqn import DQNConfig
+from policy_inertia.algorithms.sac import SACConfig
 from policy_inertia.methods import METHODS
 from policy_inertia.presets import ATARI, PRESETS, find_preset
 from policy_inertia.run_settings import RunConfig, settings
@@ -32,6 +33,21 @@ def test_games_have_the_papers_column_for_atari_in_every_preset() -> None:
 def test_declared_studies_start_from_the_papers_settings(study: Any) -> None:
     for _, line in study.lines():
         assert line.preset(study.settings) == settings(line.method, line.task.env, preset="paper")
+
+
+def test_sac_explores_and_values_rewards_only_where_it_has_no_controller() -> None:
+    alone, repeating, nested = (
+        settings(method, "CartPole-v1").config.core_config
+        for method in ("sac", "sac-repeat", "nsac")
+    )
+    paper = SACConfig()
+    assert isinstance(alone, SACConfig)
+    assert (alone.entropy_in_target, alone.twins, alone.longest_hold) == (False, "mean", 50)
+    assert repeating == nested
+    for name in ("entropy_in_target", "pessimistic", "scaled", "exploration", "averaged"):
+        assert getattr(nested, name) == getattr(paper, name) != getattr(alone, name)
+    assert settings("sac", "CartPole-v1").n_step == 3
+    assert settings("nsac", "CartPole-v1").n_step == 1
 
 
 def test_an_unknown_preset_is_refused() -> None:

@@ -11,8 +11,9 @@ from policy_inertia.errors import InputError, nearest
 
 Preset = dict[str, dict[str, Any]]
 """Settings by the name of a config class; those of a base class hold for its subclasses."""
-ALONE = "RunConfig, no controller"
-"""The key of a preset's settings for runs that decide at every step without a controller."""
+ALONE = "no controller"
+"""The key of what a preset adds for runs that decide at every step without a controller: a preset
+itself."""
 
 _CRITICS: dict[str, Any] = {  # of controllers that act by critics and learn from scratch
     "hidden": (128, 128),
@@ -23,7 +24,20 @@ _CRITICS: dict[str, Any] = {  # of controllers that act by critics and learn fro
 }
 DEFAULT: Preset = {
     "RunConfig": {"batch_size": 128, "normalise": True},
-    ALONE: {"n_step": 3},
+    ALONE: {
+        "RunConfig": {"n_step": 3},
+        "SACConfig": {
+            "train_interval": 1,
+            "target_rate": 0.005,
+            "entropy_in_target": False,
+            "pessimistic": False,
+            "exploration": 0.12,
+            "epsilon_final": 0.05,
+            "longest_hold": 50,
+            "averaged": 0.05,
+            "scaled": True,
+        },
+    },
     "DQNConfig": {
         "hidden": (128, 128),
         "learning_rate": 6e-4,

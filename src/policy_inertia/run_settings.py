@@ -196,7 +196,7 @@ def settings(name: str, env: str, preset: str = "default", **changes: Any) -> Ru
     chosen = find_preset(preset, "box" if config.actions == "box" else task.family)
     config = override(config, chosen)
     if not config.config.traits.nested and config.repeats == (1,):
-        config = dataclasses.replace(config, **chosen.get(ALONE, {}))
+        config = override(config, chosen.get(ALONE, {}))
     config = dataclasses.replace(config, eval_env_kwargs=task.eval_env_kwargs)
     own = {field.name for field in dataclasses.fields(RunConfig)}
     changes.pop("actions", None)  # the row has chosen

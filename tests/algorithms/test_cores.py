@@ -1,5 +1,7 @@
 """DQN and SAC alone."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -72,21 +74,21 @@ def test_defaults_are_the_papers_highway_column() -> None:
     assert (sac.target_rate, sac.train_interval) == (0.002, 2)
 
 
-def test_the_policy_of_dqn_can_be_a_moving_average_of_its_networks() -> None:
-    algorithm = DQNConfig(average_rate=0.25).build(SPEC)
-    plain = DQNConfig().build(SPEC)
+@pytest.mark.parametrize(("kind", "part"), [(DQNConfig, "critic"), (SACConfig, "actor")])
+def test_the_policy_can_be_a_moving_average_of_its_networks(kind: Any, part: str) -> None:
+    algorithm, plain = (kind(average_rate=rate).build(SPEC) for rate in (0.25, 1.0))
     assert plain.policy is None
     assert algorithm.policy is not None
     state, other = (a.init(np.random.default_rng(0)) for a in (algorithm, plain))
-    average = np.array(state.critic[0]["w"], float)
+    average = np.array(getattr(state, part)[0]["w"], float)
     for i in range(3):
         state, _, _ = jax.jit(algorithm.update)(state, minibatch(seed=i), DUE)
         other, _, _ = jax.jit(plain.update)(other, minibatch(seed=i), DUE)
-        average += 0.25 * (np.array(state.critic[0]["w"], float) - average)
+        average += 0.25 * (np.array(getattr(state, part)[0]["w"], float) - average)
     np.testing.assert_allclose(algorithm.policy(state)[0]["w"], average, rtol=1e-5, atol=1e-7)
     # training acts by the network itself, which learns as it does without an average
-    for params in (algorithm.acting(state), state.critic):
-        jax.tree.map(np.testing.assert_array_equal, params, other.critic)
+    for params in (algorithm.acting(state), getattr(state, part)):
+        jax.tree.map(np.testing.assert_array_equal, params, getattr(other, part))
 
 
 def test_an_average_follows_the_unit_of_values() -> None:

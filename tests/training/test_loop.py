@@ -123,7 +123,7 @@ def test_killed_run_ends_bit_for_bit_like_one_that_was_not(method: str, tmp_path
     assert contents(killed) == contents(tmp_path / "whole")
 
 
-CRASHED = ["nsac", "limit-dqn", "dqn", "temporl", "lagrangian-dqn"]
+CRASHED = ["nsac", "limit-dqn", "dqn", "sac", "temporl", "lagrangian-dqn"]
 BOX = ("sac", "Pendulum-v1", {"hidden": (8, 8), "batch_size": 16})
 
 

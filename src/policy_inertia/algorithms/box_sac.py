@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import optax
 from jax import numpy as jnp
 
 from policy_inertia.actions.gaussian import SquashedGaussian
 from policy_inertia.algorithms import box_losses, interface
 from policy_inertia.algorithms.box_learning import evaluation, first_key, lower_value, noises
-from policy_inertia.algorithms.learning import Critics, adam, descend, init_critics
+from policy_inertia.algorithms.learning import Critics, adam, descend, init_critics, tempered
 from policy_inertia.algorithms.losses import bellman_target
 from policy_inertia.algorithms.regulariser import CAPS, Regulariser
 from policy_inertia.envs.spec import Spec
@@ -75,19 +74,6 @@ class BoxSACState(NamedTuple):
     alpha_optimiser: Tree
     key: Array  # of the noise in updates
     regulariser: Tree = ()
-
-
-def tempered(
-    optimiser: optax.GradientTransformation, state: BoxSACState, log_pi: Array, target: float
-) -> tuple[BoxSACState, Array]:
-    """Take one step of the temperature towards a target entropy; the new state and the loss."""
-    log_alpha, alpha_optimiser, loss, _ = descend(
-        optimiser,
-        lambda x: (box_losses.temperature_loss(x, log_pi, target), None),
-        state.log_alpha,
-        state.alpha_optimiser,
-    )
-    return state._replace(log_alpha=log_alpha, alpha_optimiser=alpha_optimiser), loss
 
 
 class _Actor(NamedTuple):
@@ -164,7 +150,11 @@ def box_sac(config: BoxSACConfig, spec: Spec, smooth: Regulariser) -> interface.
             regulariser=smooth.follow(state.regulariser, actor),
         )
         if config.auto_temperature:
-            state, report["ent_coef_loss"] = tempered(optimiser, state, log_pi, target_entropy)
+            state, report["ent_coef_loss"] = tempered(
+                optimiser,
+                state,
+                lambda x: box_losses.temperature_loss(x, log_pi, target_entropy),
+            )
             report["ent_coef"] = jnp.exp(state.log_alpha)
         return interface.Updated(state, report, before)
 

@@ -13,7 +13,7 @@ from jax import numpy as jnp
 
 from policy_inertia.actions.discrete import Categorical
 from policy_inertia.algorithms import interface, losses
-from policy_inertia.algorithms.learning import adam, average_rate, descend
+from policy_inertia.algorithms.learning import adam, average_rate, descend, updates_in
 from policy_inertia.algorithms.value_scale import divisor, known_size, next_size, times
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_huber, refuse_outside
@@ -80,7 +80,7 @@ class DQNConfig(interface.AlgorithmConfig):
             config = replace(config, average_rate=rate, averaged=None)
         if self.exploration is None or self.epsilon_decay != type(self).epsilon_decay:
             return config
-        decay = (1 - self.epsilon_final) / max(self.exploration * updates, 1)
+        decay = (1 - self.epsilon_final) / updates_in(self.exploration, updates)
         return replace(config, epsilon_decay=decay, exploration=None)
 
     def build(self, spec: Spec) -> interface.Algorithm:

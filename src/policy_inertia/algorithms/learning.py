@@ -60,6 +60,16 @@ def descend(
     return Step(optax.apply_updates(params, updates), optimiser_state, value, extra)
 
 
+def tempered(
+    optimiser: optax.GradientTransformation, state: Any, loss: Callable[[Array], Array]
+) -> tuple[Any, Array]:
+    """Take one gradient step of a state's `log_alpha`; return the new state and the loss."""
+    log_alpha, alpha_optimiser, value, _ = descend(
+        optimiser, lambda x: (loss(x), None), state.log_alpha, state.alpha_optimiser
+    )
+    return state._replace(log_alpha=log_alpha, alpha_optimiser=alpha_optimiser), value
+
+
 class Critics(NamedTuple):
     """Twin critics on a leading axis, their targets, and their optimiser's state."""
 
@@ -89,7 +99,17 @@ def average_rate(averaged: float, updates: float) -> float:
         averaged: That share of the run.
         updates: The updates of the whole run.
     """
-    return 1 / max(averaged * updates, 1)
+    return 1 / updates_in(averaged, updates)
+
+
+def joined(twins: Array, pessimistic: bool) -> Array:
+    """(2, ...) the values of twins -> (...) the one that counts: the lower, or their mean."""
+    return twins.min(0) if pessimistic else twins.mean(0)
+
+
+def updates_in(share: float, updates: float) -> float:
+    """A share of a run's updates as a number of them, at least 1."""
+    return max(share * updates, 1)
 
 
 Residual = Callable[..., Array]
@@ -101,7 +121,7 @@ class Evaluated(NamedTuple):
 
     critics: Critics
     q: Array
-    """(B, A) the lower value of the twins at the observations."""
+    """(B, A) one value of the twins at the observations, by default the lower."""
     loss: Array
 
 
@@ -116,6 +136,7 @@ def soft_evaluation(
     huber: float | None = None,
     at_once: bool = False,
     residual_of: Residual = losses.bellman_residual,
+    pessimistic: bool = True,
 ) -> Evaluated:
     """Take one step of soft policy evaluation: J(theta) of the core, J(vartheta) of the mixed one.
 
@@ -131,6 +152,7 @@ def soft_evaluation(
         at_once: Return Q of the critics before the step, which the loss has computed anyway,
             instead of after it.
         residual_of: The loss of Q-values, actions and targets.
+        pessimistic: Which value of the twins it returns; see `joined`.
     """
     y = losses.bellman_target(batch.reward, batch.discount, next_value)
 
@@ -143,4 +165,4 @@ def soft_evaluation(
     )
     target = optax.incremental_update(online, critics.target, rate)
     q = q if at_once else network(online, batch.obs, extra)
-    return Evaluated(Critics(online, target, optimiser_state), q.min(0), loss)
+    return Evaluated(Critics(online, target, optimiser_state), joined(q, pessimistic), loss)

@@ -49,6 +49,14 @@ def times(network: Tree, factor: Number) -> Tree:
     return [*layers, jax.tree.map(lambda x: x * factor, last)]
 
 
+def rescaled(critics: Critics, size: Array, target: Array) -> tuple[Critics, Array]:
+    """Twins in the unit after targets in the unit `size` were seen, and that unit."""
+    new, factor = next_size(size, target)
+    online, target_critics, state, average = critics
+    average = None if average is None else times(average, factor)
+    return Critics(times(online, factor), times(target_critics, factor), state, average), new
+
+
 def scaled_evaluation(
     critics: Critics,
     size: Array,
@@ -82,13 +90,11 @@ def scaled_evaluation(
     Returns:
         The twins after the step, in the unit after it; that unit; and the loss.
     """
-    new, factor = next_size(size, losses.bellman_target(batch.reward, batch.discount, next_value))
+    target = losses.bellman_target(batch.reward, batch.discount, next_value)
     evaluated = soft_evaluation(
         critics, network, optimiser, batch, extra, next_value, rate, huber, at_once, residual_of
     )
-    online, target, state, _ = evaluated.critics
-    average = critics.average
+    stepped, average = evaluated.critics, critics.average
     if average is not None:
-        average = times(optax.incremental_update(online, average, average_rate), factor)
-    critics = Critics(times(online, factor), times(target, factor), state, average)
-    return critics, new, evaluated.loss
+        average = optax.incremental_update(stepped.online, average, average_rate)
+    return *rescaled(stepped._replace(average=average), size, target), evaluated.loss

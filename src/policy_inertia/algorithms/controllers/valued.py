@@ -11,7 +11,7 @@ from jax import numpy as jnp
 
 from policy_inertia.algorithms.controllers.warm_up import log_probabilities
 from policy_inertia.algorithms.interface import Parameters
-from policy_inertia.algorithms.learning import Critics, average_rate
+from policy_inertia.algorithms.learning import Critics, average_rate, joined
 from policy_inertia.algorithms.losses import LOG_ZERO
 from policy_inertia.algorithms.nested import NestedConfig
 from policy_inertia.errors import refuse_huber, refuse_outside
@@ -101,7 +101,7 @@ class ValuedConfig(NestedConfig):
 
     def joined(self, twins: Array) -> Array:
         """(2, ...) the values of the twins -> (...) the value that counts."""
-        return twins.min(0) if self.pessimistic else twins.mean(0)
+        return joined(twins, self.pessimistic)
 
     def explored(self, own: Any, core: Any, core_alone: np.ndarray) -> Any:
         """What acts in training: the core in some episodes, else the controller with some noise.
