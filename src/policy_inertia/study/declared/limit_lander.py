@@ -1,22 +1,36 @@
 """Limits on switching on LunarLander, where rare rewards are a hundred times the usual ones.
 
-The lines, budgets and ways to keep a limit are those of `study limit`. The learner is that of the
-default preset. It was chosen with one run of seed 1. This study is a family of its own in Holm's
-correction.
+The lines, budgets and ways to keep a limit are those of `study limit`. The learner was chosen with
+runs of seed 1. This study is a family of its own in Holm's correction.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from policy_inertia.presets import DEFAULT
 from policy_inertia.study.declared.limit import BUDGETS, compared
 from policy_inertia.study.declared.limit import STUDY as LIMIT
 from policy_inertia.study.plan import Experiment, Line, Study, Task
 
 LUNAR_LANDER = Task("LunarLander", "LunarLander-v3")
-CORE: dict[str, Any] = {**DEFAULT["DQNConfig"]}
-CRITICS: dict[str, Any] = {**DEFAULT["LimitConfig"], "train_interval": 1, "huber": 5.0}
+LEARNER: dict[str, Any] = {
+    "hidden": (128, 128),
+    "learning_rate": 6e-4,
+    "train_interval": 1,
+    "huber": 5.0,
+    "averaged": 0.05,
+}
+"""The learner of all lines: of the critics of a controller, and of a DQN alone."""
+CRITICS: dict[str, Any] = {**LEARNER, "target_rate": 0.005, "pessimistic": False}
+CORE: dict[str, Any] = {
+    **LEARNER,
+    "target_period": 500,
+    "exploration": 0.12,
+    "epsilon_final": 0.05,
+    "longest_hold": 50,
+    "double": True,
+    "scaled": True,
+}
 
 _DQN, _LEARNER, _DIAL, _LIMIT = compared(LUNAR_LANDER, CORE, {**CRITICS, "core": CORE})
 
