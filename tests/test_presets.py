@@ -42,7 +42,7 @@ def test_sac_explores_and_values_rewards_only_where_it_has_no_controller() -> No
     )
     paper = SACConfig()
     assert isinstance(alone, SACConfig)
-    assert (alone.entropy_in_target, alone.twins, alone.longest_hold) == (False, "mean", 50)
+    assert (alone.entropy_in_target, alone.pessimistic, alone.longest_hold) == (False, False, 50)
     assert repeating == nested
     for name in ("entropy_in_target", "pessimistic", "scaled", "exploration", "averaged"):
         assert getattr(nested, name) == getattr(paper, name) != getattr(alone, name)

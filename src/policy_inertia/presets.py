@@ -19,7 +19,6 @@ _CRITICS: dict[str, Any] = {  # of controllers that act by critics and learn fro
     "hidden": (128, 128),
     "learning_rate": 6e-4,
     "target_rate": 0.005,
-    "pessimistic": False,
     "averaged": 0.05,
 }
 DEFAULT: Preset = {
