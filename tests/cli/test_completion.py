@@ -38,7 +38,7 @@ def test_bash_completes_commands_methods_and_the_flags_of_a_method(
     assert set(offered(script, "")) >= set(COMMANDS)
     assert offered(script, "tra") == ["train"]
     assert {"nsac", "nsac-ip"} <= set(offered(script, "train nsa"))
-    assert offered(script, "train nsac CartPole-v1 --core.l") == ["--core.learning-rate"]
+    assert offered(script, "train nsac CartPole-v1 --core.le") == ["--core.learning-rate"]
     assert offered(script, "train dqn CartPole-v1 --mu") == []
     assert offered(script, "evaluate --hy") == ["--hysteresis"]
     flags = offered(script, "export --")

@@ -21,6 +21,7 @@ OURS = {
     "filters",
     "frontier",
     "limit",
+    "limit-lander",
     "minatar",
     "paper",
     "transfer",

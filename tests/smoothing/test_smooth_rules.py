@@ -27,8 +27,16 @@ def test_controller_plans_with_costs_and_its_files_act_alike(
     sb3_model: SB3Model, tmp_path: Path
 ) -> None:
     _, path = sb3_model("DQN", "CartPole-v1")
+    quick = {"learning_rate": 1e-3, "target_rate": 0.01, "averaged": None}
     result = smooth(
-        path, "CartPole-v1", limit=(0.3, 2), costs=COSTS, dwell=2, out=tmp_path / "run", **SHORT
+        path,
+        "CartPole-v1",
+        limit=(0.3, 2),
+        costs=COSTS,
+        dwell=2,
+        out=tmp_path / "run",
+        **SHORT,
+        **quick,
     )
     controller = result.candidates["controller"].policy
     assert controller.config.costs == (0.0, 2.0, 1.0, 0.0)

@@ -118,9 +118,7 @@ def box_sac(config: BoxSACConfig, spec: Spec, smooth: Regulariser) -> interface.
 
     def update(state: BoxSACState, batch: Transition, due: Array) -> interface.Updated:  # all due
         key, noise = noises(state.key, 2, batch.action.shape)
-        alpha: Number = config.temperature
-        if config.auto_temperature:
-            alpha = jnp.exp(state.log_alpha)
+        alpha: Number = temperature(state) if config.auto_temperature else config.temperature
         action, log_pi, next_outputs = policy.sampled(state.actor, batch.next_obs, noise[0])
         q_next = lower_value(critic, state.critics.target, batch.next_obs, action)
         target = bellman_target(

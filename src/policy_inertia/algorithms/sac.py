@@ -201,11 +201,12 @@ def sac(config: SACConfig, spec: Spec) -> interface.Algorithm:
 
 def _behaviour(config: SACConfig, sampling: interface.Behaviour) -> interface.Behaviour:
     """Sample, with random actions if there is an epsilon."""
-    if config.epsilon_decay is None:
-        return sampling
     decay, final = config.epsilon_decay, config.epsilon_final
+    behaviour = replace(sampling, longest_hold=config.longest_hold)
+    if decay is None:
+        return behaviour
 
     def epsilon(updates: int) -> float:
         return max(final, 1.0 - decay * updates)
 
-    return replace(sampling, epsilon=epsilon, longest_hold=config.longest_hold)
+    return replace(behaviour, epsilon=epsilon)

@@ -69,7 +69,7 @@ class ControllerRule:
 def _config_of(policy: Policy) -> NestedConfig:
     """The controller's settings; raise if there is none, or if it acts for itself."""
     config: Any = policy.config
-    if not isinstance(config, NestedConfig) or not isinstance(policy.spaces.actions, Box):
+    if not config.traits.nested or not isinstance(policy.spaces.actions, Box):
         raise InputError(
             f"{policy} has no controller of continuous actions: give one trained by smooth, "
             "dial-sac or nsac, or rule=... or limit=..."

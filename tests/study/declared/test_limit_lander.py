@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[3]
 def test_all_lines_have_the_same_learner_steps_and_network() -> None:
     lines = [line for experiment in STUDY.experiments for line in experiment.lines]
     assert [line.label for line in lines] == ["twin critics", "limit", "DQN", "dial by price"]
-    configs = [line.config(STUDY.settings, 105) for line in lines]
+    configs = [line.config(STUDY.settings, 115) for line in lines]
     assert len({(c.steps, c.batch_size, c.gamma, c.envs) for c in configs}) == 1
     controllers: list[Any] = [c.config for c in configs if c.config.traits.nested]
     assert len({(c.pessimistic, c.target_rate) for c in controllers}) == 1
@@ -19,7 +19,7 @@ def test_all_lines_have_the_same_learner_steps_and_network() -> None:
     same = {(c.learning_rate, c.hidden, c.train_interval, c.huber, c.averaged) for c in learners}
     assert len(same) == 1
     assert all(experiment.limits == BUDGETS for experiment in STUDY.experiments)
-    assert min(STUDY.seeds) > 104
+    assert min(STUDY.seeds) > 109  # 105 and 106 were looked at in design
 
 
 def test_every_committed_record_replaces_a_run_of_the_study() -> None:

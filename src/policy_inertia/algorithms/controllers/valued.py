@@ -57,8 +57,7 @@ class ValuedConfig(NestedConfig):
     """The loss of an error of Q above this size grows linearly; None: never."""
     pessimistic: bool = True
     """The lower value of the twins counts, which keeps values from being too high; False: their
-    mean. A rare success then counts for more: a lander that has seldom landed hovers with the lower
-    value."""
+    mean. A rare success then counts for more, but so does a value that is too high."""
     averaged: float | None = None
     """The policy acts by a moving average of the critics over this share of the run's steps, which
     differs less from one moment to the next. Training acts by their targets, and so does the policy

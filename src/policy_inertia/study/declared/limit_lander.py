@@ -1,7 +1,7 @@
 """Limits on switching on LunarLander, where rare rewards are a hundred times the usual ones.
 
-The lines, budgets and ways to keep a limit are those of `study limit`. The learner was chosen with
-runs of seed 1. This study is a family of its own in Holm's correction.
+The lines, budgets and ways to keep a limit are those of `study limit`. The learner is that of the
+default preset, chosen with runs of seed 1. This study is a family of its own in Holm's correction.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from policy_inertia.study.declared.limit import BUDGETS, compared
-from policy_inertia.study.declared.limit import STUDY as LIMIT
 from policy_inertia.study.plan import Experiment, Line, Study, Task
 
 LUNAR_LANDER = Task("LunarLander", "LunarLander-v3")
@@ -21,7 +20,7 @@ LEARNER: dict[str, Any] = {
     "averaged": 0.05,
 }
 """The learner of all lines: of the critics of a controller, and of a DQN alone."""
-CRITICS: dict[str, Any] = {**LEARNER, "target_rate": 0.005, "pessimistic": False}
+CRITICS: dict[str, Any] = {**LEARNER, "target_rate": 0.005}
 CORE: dict[str, Any] = {
     **LEARNER,
     "target_period": 500,
@@ -46,7 +45,8 @@ STUDY = Study(
         _experiment("learner", "LunarLander with a limit and without one", _LEARNER, _LIMIT),
         _experiment("rivals", "LunarLander: a DQN, and a dial by price", _DQN, _DIAL),
     ),
-    seeds=LIMIT.seeds,
+    # with the mean of the critics, runs of seeds 105 and 106 were looked at: 106 did not learn
+    seeds=(115, 116, 117, 118, 119),
     settings={
         "preset": "paper",
         "steps": 300_000,
