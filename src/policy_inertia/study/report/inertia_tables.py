@@ -10,6 +10,7 @@ from policy_inertia.metrics.measures import CRASHES, MU, OSCILLATION, RETURN, Me
 from policy_inertia.study.analysis.claims import MARGIN, idle_runs, paired, sampled
 from policy_inertia.study.analysis.equal_oscillation import return_beyond_filter, standing
 from policy_inertia.study.analysis.statistics import Estimate, mean_and_t_interval
+from policy_inertia.study.report.html import count
 from policy_inertia.study.report.markdown_cells import head, interval, plus_minus, row
 from policy_inertia.study.report.verdict_tables import STYLES, SYMBOLS
 from policy_inertia.study.results import LineResults
@@ -87,17 +88,13 @@ def _texts(column: Differences, style: str) -> dict[str, str]:
     estimates = [_mean(differences) for differences in column.values()]
     bold = standing(estimates)
     return {
-        task: "" if e is None else f"{interval(e, style, stands)} ({_seeds(e.seeds)})"
+        task: "" if e is None else f"{interval(e, style, stands)} ({count(e.seeds, 'seed')})"
         for task, e, stands in zip(column, estimates, bold, strict=True)
     }
 
 
 def _mean(differences: Mapping[int, float]) -> Estimate | None:
     return mean_and_t_interval(list(differences.values())) if differences else None
-
-
-def _seeds(n: int) -> str:
-    return "1 seed" if n == 1 else f"{n} seeds"
 
 
 def default_rule(tasks: Tasks, seeds: int, expected: int) -> str:

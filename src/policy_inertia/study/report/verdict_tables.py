@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from policy_inertia.metrics.measures import CRASHES, MU, OSCILLATION, RETURN
 from policy_inertia.study.analysis.claims import Effect, Judgement
+from policy_inertia.study.report.html import count_range
 from policy_inertia.study.report.markdown_cells import head, interval, row
 
 SYMBOLS = {
@@ -36,8 +37,7 @@ def _measured(j: Judgement) -> str:
     if not parts:
         return ""
     seeds = {len(effect.differences) for _, effect in j.effects}
-    count = f"{min(seeds)}" if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
-    parts.append(f"{j.holding} of {len(j.cells)} cells hold; {count} seeds")
+    parts.append(f"{j.holding} of {len(j.cells)} cells hold; {count_range(seeds, 'seed')}")
     return "<br>".join(parts)
 
 
