@@ -27,7 +27,7 @@ def test_controller_plans_with_costs_and_its_files_act_alike(
     sb3_model: SB3Model, tmp_path: Path
 ) -> None:
     _, path = sb3_model("DQN", "CartPole-v1")
-    quick = {"learning_rate": 1e-3, "target_rate": 0.01, "averaged": None}
+    quick: dict[str, Any] = {"learning_rate": 1e-3, "target_rate": 0.01, "averaged": None}
     result = smooth(
         path,
         "CartPole-v1",
