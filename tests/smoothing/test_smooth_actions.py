@@ -8,7 +8,6 @@ import pytest
 
 from policy_inertia import InputError, Limit, SmoothActions, load_core
 from policy_inertia.algorithms.controllers.token_planner import LimitGateConfig
-from tests.support.heads_env import Mixer
 from tests.support.policies import fresh, with_mu
 from tests.support.recording_env import Loud, Recorder
 from tests.support.switch_counter import violations
@@ -148,11 +147,6 @@ def switching(env: gym.Env, episodes: int = 1) -> list[dict[str, Any]]:
         env.reset(seed=seed)
         infos += [env.step(t % 2)[4] for t in range(40)]
     return infos
-
-
-def test_actions_with_several_heads_are_refused_with_the_way_out() -> None:
-    with pytest.raises(InputError, match=r"several heads.*load_core\(\.\.\.\)\.with_hysteresis"):
-        SmoothActions(Mixer(), limit=Limit(0.1, 1))
 
 
 def test_limit_needs_no_controller() -> None:

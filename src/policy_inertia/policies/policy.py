@@ -130,9 +130,9 @@ class Policy(Filtered):
             prev_action: The previous actions.
             tokens: The tokens of each env, if there is a limit; None for a full bucket.
         """
-        return self.algorithm.apply(self._params_with(tokens), obs, prev_action, np)
+        return self.algorithm.apply(self.params_with(tokens), obs, prev_action, np)
 
-    def _params_with(self, tokens: np.ndarray | None) -> Tree:
+    def params_with(self, tokens: np.ndarray | None) -> Tree:
         """The parameters, set to the tokens that are left if the method plans with a limit."""
         if self.limit is None or not isinstance(self.algorithm, Limited):
             return self.params
@@ -156,7 +156,7 @@ class Policy(Filtered):
             tokens: As in `acting`.
         """
         assert isinstance(self.algorithm, Nested), "only a nested policy has a controller"
-        params = self._params_with(tokens)
+        params = self.params_with(tokens)
         return self.algorithm.hold_probability(params, obs, prev_action, action)
 
     def probabilities(

@@ -47,7 +47,7 @@ class HoldRule:
         limit: Limit | None = None,
         masked: bool = False,
     ) -> None:
-        self.controller = _checked(controller, hysteresis, spaces, limit)
+        self.controller = checked_controller(controller, hysteresis, spaces, limit)
         self.deterministic, self.actions = deterministic, spaces.actions
         self.spaces = spaces
         self.hysteresis: Hysteresis | None = None
@@ -59,7 +59,7 @@ class HoldRule:
                 self.hysteresis = Hysteresis(threshold)
             if self.controller.limit is not None:
                 self.bucket = TokenBucket(self.controller.limit, spaces.actions, masked)
-        self.decides = self.hysteresis is not None or _has_controller(self.controller)
+        self.decides = self.hysteresis is not None or has_controller(self.controller)
         filters = () if self.bucket is None else (self.bucket,)
         self.memory = memory_of(spaces.actions, filters)
         self.rng = np.random.default_rng()
@@ -112,7 +112,7 @@ class HoldRule:
     ) -> np.ndarray:
         """Which envs repeat `previous`; it is no null action, and differs from `action`."""
         if self.hysteresis is not None:
-            scores = self._scores(obs, previous, tokens)
+            scores = scores_of(self.controller, obs, previous, tokens)
             taken, _ = self.hysteresis.step(action, scores, {PREVIOUS_ACTION: previous})
             return taken != action
         policy: Any = self.controller
@@ -122,21 +122,28 @@ class HoldRule:
             return probability >= 0.5
         return self.rng.random(len(probability)) < probability
 
-    def _scores(self, obs: np.ndarray, previous: np.ndarray, tokens: np.ndarray | None) -> Array:
-        controller = self.controller
-        if isinstance(controller, Core):
-            scores = controller.scores(obs)
-            assert scores is not None, "with_hysteresis refuses cores that give actions"
-            return scores
-        assert controller is not None
-        return controller.acting(controller.spaces.encode(obs), previous, tokens).scores
+
+def scores_of(
+    controller: Policy | Core | None,
+    obs: np.ndarray,
+    previous: np.ndarray,
+    tokens: np.ndarray | None,
+) -> Array:
+    """The scores that hysteresis compares."""
+    if isinstance(controller, Core):
+        scores = controller.scores(obs)
+        assert scores is not None, "with_hysteresis refuses cores that give actions"
+        return scores
+    assert controller is not None
+    return controller.acting(controller.spaces.encode(obs), previous, tokens).scores
 
 
-def _has_controller(controller: Policy | Core | None) -> bool:
+def has_controller(controller: Policy | Core | None) -> bool:
+    """Whether something decides that was trained."""
     return isinstance(controller, Policy) and controller.nested
 
 
-def _checked(
+def checked_controller(
     controller: Policy | Core | None,
     hysteresis: float | None,
     spaces: Spaces,
@@ -157,7 +164,7 @@ def _checked(
     if limit is not None:
         controller = controller.within(limit)
     filtered = controller.hysteresis is not None or controller.limit is not None
-    if not filtered and not _has_controller(controller):
+    if not filtered and not has_controller(controller):
         raise InputError(
             f"{controller} has no inertia controller: give hysteresis=..., the gain that a new "
             "action must bring, or limit=..., or a policy trained with nsac or ndqn"

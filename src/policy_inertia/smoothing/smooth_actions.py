@@ -39,6 +39,8 @@ class SmoothActions(gym.Wrapper):
       needs no controller. Together with one, the controller decides first, and the limit has the
       last word; a policy trained with limit-dqn or limit-sac plans with it.
 
+    Actions with several heads are decided in the same ways, each head for itself.
+
     Continuous actions go through a filter (`rule`), a limit on movement, or both. A
     `ContinuousCore`, such as that of `smooth`, brings its own. Or a trained controller goes around
     the agent, which stands for its core: a dial goes a part of the way from the last action to the

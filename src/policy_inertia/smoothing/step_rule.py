@@ -10,6 +10,7 @@ import numpy as np
 from policy_inertia.actions import kinds
 from policy_inertia.actions.box import Box
 from policy_inertia.actions.discrete import Discrete
+from policy_inertia.actions.multi_discrete import MultiDiscrete
 from policy_inertia.actions.space import ActionSpace
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
@@ -17,6 +18,7 @@ from policy_inertia.policies.memory import Memory, State
 from policy_inertia.policies.policy import Policy
 from policy_inertia.smoothing.controller_rule import ControllerRule
 from policy_inertia.smoothing.filter_rule import FilterRule
+from policy_inertia.smoothing.head_rule import HeadRule
 from policy_inertia.smoothing.hold_rule import HoldRule
 
 
@@ -46,15 +48,10 @@ def step_rule(env: Any, name: str, masked: bool, **options: Any) -> StepRule:
         InputError: An argument is wrong, or is for another kind of actions.
     """
     actions: Any = kinds.from_gym(env.action_space, name)
-    if actions.kind not in ROWS:
-        raise InputError(
-            f"{name} has actions with several heads, which SmoothActions does not hold: put the "
-            "filter around the policy, with load_core(...).with_hysteresis or with_limit"
-        )
     return ROWS[actions.kind](env.observation_space, env.action_space, name, masked, **options)
 
 
-def _hold_rule(
+def _switching_rule(
     observation_space: gym.Space[Any],
     action_space: gym.Space[Any],
     name: str,
@@ -66,14 +63,15 @@ def _hold_rule(
     limit: Any,
     rule: Any,
     dimensions: Any,
-) -> HoldRule:
+) -> HoldRule | HeadRule:
     if rule is not None or dimensions is not None:
         raise InputError(
-            f"{name} has Discrete actions, and filters of numbers are for continuous ones: give "
-            "hysteresis=... or limit=Limit(...) instead"
+            f"{name} has {type(action_space).__name__} actions, and filters of numbers are for "
+            "continuous ones: give hysteresis=... or limit=Limit(...) instead"
         )
     spaces = Spaces.of(observation_space, action_space, name)
-    return HoldRule(controller, hysteresis, deterministic, spaces, limit, masked)
+    kind = HoldRule if isinstance(spaces.actions, Discrete) else HeadRule
+    return kind(controller, hysteresis, deterministic, spaces, limit, masked)
 
 
 def _number_rule(
@@ -106,5 +104,9 @@ def _number_rule(
     return ControllerRule(controller, deterministic, spaces, limit)
 
 
-ROWS: dict[str, Any] = {Discrete.kind: _hold_rule, Box.kind: _number_rule}
+ROWS: dict[str, Any] = {
+    Discrete.kind: _switching_rule,
+    MultiDiscrete.kind: _switching_rule,
+    Box.kind: _number_rule,
+}
 """By the kind of actions."""
