@@ -61,7 +61,7 @@ DEFAULT: Preset = {
     },
     "InertiaConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
     "DialConfig": _CRITICS,
-    "LimitConfig": _CRITICS,
+    "LimitConfig": {**_CRITICS, "noise_per_token": 0.3},
 }
 """For what people bring, in the number of steps that they ask for. Chosen with runs on CartPole,
 Acrobot, MountainCar and LunarLander, with seeds below 100."""

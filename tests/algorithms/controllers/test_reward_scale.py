@@ -17,6 +17,8 @@ RUN: dict[str, Any] = {
     "envs": 16,
     "gamma": lights.GAMMA / (1 - lights.ENDS),
     "target_rate": 0.005,
+    "hidden": (32, 32),
+    "learning_rate": 1e-3,
     "eval_episodes": 1,
     "final_episodes": 1,
     "calibration_episodes": 1,
@@ -78,8 +80,6 @@ def test_curve_of_smooth_does_not_follow_the_size_of_rewards(tmp_path: Path) -> 
         out=tmp_path,
         core_options={"output": "q"},
         batch_size=64,
-        learning_rate=1e-3,
-        hidden=(64, 64),
         **RUN,
     )
     policy = Policy.load(
