@@ -78,11 +78,16 @@ def by_hand(config, state, batch, core_action, before):
         now = [*batch.obs[i], *(hot[prev] if prev >= 0 else np.zeros(4)), *seen]
         then = [*batch.next_obs[i], *hot[a], *seen]
         # in true units: what each next action is worth, its own price paid
-        join = np.min if config.pessimistic else np.mean
-        worth = unit * join([forward(t, np.array(then))[0] for t in targets], 0)
-        paid = worth - price * ((np.arange(4) != a) - refund)
-        v = paid.max() if isinstance(config, DialConfig) else max(paid[a], paid[core_action[i]])
-        y = batch.reward[i] + batch.discount[i] * v
+        values = unit * np.array([forward(t, np.array(then))[0] for t in targets])
+        chooser = int(scale.updates) % 2  # double Q-learning: the twins take turns
+        low = values.min(0)
+        choosing, worth = (
+            (low, low) if config.pessimistic else (values[chooser], values[1 - chooser])
+        )
+        cost = price * ((np.arange(4) != a) - refund)
+        among = list(range(4)) if isinstance(config, DialConfig) else [a, core_action[i]]
+        best = max(among, key=lambda action: (choosing - cost)[action])
+        y = batch.reward[i] + batch.discount[i] * (worth - cost)[best]
         squares.append((y / unit) ** 2)
         if x == 0 and core_action[i] != a:
             worths.append(abs(worth[core_action[i]] - worth[a]))

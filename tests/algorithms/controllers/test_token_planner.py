@@ -73,19 +73,23 @@ def by_hand(config, state, batch, core_action, largest):
         cost = int(prev not in (-1, a))
         rate, burst, tokens = limit_of(u, i, rows, cost, largest)
         left = min(burst, tokens - cost + rate)
-        worth = {}
+        worth, valued = {}, {}
         for following in range(4):
             price = int(following != a)
             if left >= price:
                 then = min(burst, left - price + rate)
                 x = [*batch.next_obs[i], *hot[a], *seen(then, rate, burst, largest)]
                 values = [forward(t, np.array(x))[following] for t in targets]
-                worth[following] = min(values) if config.pessimistic else np.mean(values)
-        v = max(worth.values())
+                # double Q-learning: the twins take turns, one chooses and the other one values
+                chooser = int(state.controller.updates) % 2
+                low = min(values)
+                worth[following] = low if config.pessimistic else values[chooser]
+                valued[following] = low if config.pessimistic else values[1 - chooser]
+        best = max(worth, key=lambda action: worth[action])
         if isinstance(config, LimitGateConfig):
-            follow = worth.get(int(core_action[i]), worth[a])
-            v = worth[a] if worth[a] >= follow else follow
-        y = batch.reward[i] / unit + batch.discount[i] * v
+            follow = int(core_action[i]) if int(core_action[i]) in worth else a
+            best = a if worth[a] >= worth[follow] else follow
+        y = batch.reward[i] / unit + batch.discount[i] * valued[best]
         last = hot[prev] if prev >= 0 else np.zeros(4)
         now = np.array([*batch.obs[i], *last, *seen(left, rate, burst, largest)])
         for t in twins:
@@ -97,7 +101,8 @@ def by_hand(config, state, batch, core_action, largest):
 
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize(
-    ("kind", "pessimistic"), [(LimitConfig, True), (LimitConfig, False), (LimitGateConfig, True)]
+    ("kind", "pessimistic"),
+    [(LimitConfig, True), (LimitConfig, False), (LimitGateConfig, True), (LimitGateConfig, False)],
 )
 @pytest.mark.usefixtures("quick_compiler")
 def test_updates_agree_with_limits_and_tokens_worked_out_by_hand(
@@ -138,6 +143,33 @@ def test_limits_of_minibatches_cover_every_rate_burst_and_level() -> None:
         2 * TOKEN,
         2_500_000,
     ]
+
+
+def test_no_limit_below_the_smallest_rate_is_learned() -> None:
+    u = np.linspace(0, 1, 1_000, endpoint=False, dtype=np.float32)
+    rate = limit_draws.draw_rate(u, np, smallest=0.05) / TOKEN
+    assert np.mean(rate == 1) == pytest.approx(limit_draws.FREE, abs=0.01)
+    limited = rate[rate < 1]
+    assert limited.min() == pytest.approx(0.05, rel=1e-2)
+    assert np.median(limited) == pytest.approx(0.05**0.5, rel=0.02)  # uniform in its logarithm
+    session = Session(settings("limit-dqn", "x", smallest_rate=0.5, core_share=0.0), probes.Both)
+    drawn = [session.algorithm.behaviour.draw(0, np.random.default_rng(i))[1] for i in range(50)]
+    assert min(drawn) >= 0.49 * TOKEN
+
+
+def test_noise_leaves_most_tokens_to_the_controller() -> None:
+    rates = np.array([0.0, 0.1, 0.5, 1.0])
+    np.testing.assert_allclose(limit_draws.noise(rates, 0.1, 0.3), [0.005, 0.035, 0.1, 0.1])
+    np.testing.assert_array_equal(limit_draws.noise(rates[:, None], 0.1, None), 0.1)
+    core = CORES[0]
+    algorithm: Any = LimitConfig(core, core_share=0.0, noise_per_token=0.3, **SMALL).build(SPEC)
+    params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
+    full, batch = 4.0 * TOKEN, minibatch(2)
+    drawn = np.array([[0.5, rate * TOKEN, full, full] for rate in (0.1, 1.0)])
+    policy = algorithm.behaviour.policy(params, batch.obs, batch.prev_action, drawn)
+    alone = core.build(SPEC).apply(params.core, batch.obs, batch.prev_action).policy
+    rest = 1 - np.exp(alone.log_pi)[np.arange(2), policy.mode()]  # the core's other actions
+    assert 1 - np.exp(policy.log_pi).max(1) == pytest.approx(rest * [0.035, 0.1], rel=1e-3)
 
 
 @pytest.mark.parametrize("core", CORES)
@@ -227,7 +259,9 @@ def test_fixed_rate_learns_one_limit_and_acts_within_it() -> None:
         ({"largest_burst": 0.5}, "largest_burst is 0.5"),
         ({"largest_burst": 2_000.0}, "largest_burst is 2000"),
         ({"rate": 1.5}, "rate is 1.5"),
+        ({"smallest_rate": 1.0}, "smallest_rate is 1.0"),
         ({"noise": -0.1}, "noise is -0.1"),
+        ({"noise_per_token": -1.0}, "noise_per_token is -1"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(setting: dict[str, Any], message: str) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from policy_inertia.envs.highway import TrafficEnv
+from policy_inertia.envs.registry import task_of
 from policy_inertia.planner.edge_file import load_edge
 from policy_inertia.study.report.planner_table import planner_table
 
@@ -15,6 +16,7 @@ FILES = {
     "complex (60 m)": "TwoWay-v0,scenario=complex",
     "Merge": "Merge-v0",
     "Intersection": "Intersection-v0",
+    "Lane Change": "LaneChange-v0",
 }
 BUDGETS = (0.05, 0.1, 0.15, 0.2, 0.3)
 
@@ -29,9 +31,8 @@ def test_a_committed_episode_is_what_the_simulator_does(name: str) -> None:
     edge = load_edge(EDGES / f"{name}.json")
     plan = edge.plans[0]
     for episode in plan.episodes:
-        env = TrafficEnv(
-            edge.env.removeprefix("policy_inertia/").removesuffix("-v0"), **edge.env_kwargs
-        )
+        kwargs = task_of(edge.env).eval_env_kwargs | edge.env_kwargs
+        env = TrafficEnv(edge.env.removeprefix("policy_inertia/").removesuffix("-v0"), **kwargs)
         env.reset(seed=plan.seed)
         steps = [env.step(action)[1:] for action in episode.actions]
         assert sum(reward for reward, *_ in steps) == pytest.approx(episode.return_)

@@ -27,6 +27,7 @@ from policy_inertia.algorithms.controllers.token_state import (
     PlanningState,
     Setting,
 )
+from policy_inertia.algorithms.controllers.valued import Join
 from policy_inertia.algorithms.interface import CoreOutputs, Traits
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import InputError
@@ -97,10 +98,11 @@ class HeadPlanner(TokenPlanner):
         setting: Setting,
         xp: Any = jnp,
         log_core: Array | None = None,
+        join: Join | None = None,
     ) -> Array:
         inputs, can_switch = (xp.broadcast_to(rows, (len(obs), rows.shape[-1])) for rows in setting)
         last = self.actions.encode(prev_action, xp)
-        u = self.config.joined(self.value(critics, obs, (last, inputs), xp))
+        u = (join or self.config.joined)(self.value(critics, obs, (last, inputs), xp))
         # the first action of an episode costs nothing, and what a mask forces is always possible
         moves = (can_switch > 0) | (prev_action < 0)
         if self.masked and log_core is not None:
@@ -127,10 +129,12 @@ class HeadPlanner(TokenPlanner):
         left = bucket.after(tokens, cost, rate, burst, jnp.minimum)
         log_core, last = core.next.log_pi, batch.action
         following = self._setting(left, rate, burst)
-        q_next = self._values(
-            state.critics.target, batch.next_obs, last, following, log_core=log_core
+        critics = state.critics.target
+        q_choosing, q_next = (
+            self._values(critics, batch.next_obs, last, following, jnp, log_core, join)
+            for join in config.joins(state.updates)
         )
-        action_next = self.choose(q_next, log_core, last)[1]
+        action_next = self.choose(q_choosing, log_core, last)[1]
         if config.warmup:  # evaluate the core before improving on it
             watching = state.updates < config.warmup // config.train_interval
             core_next = branching_losses.likeliest_heads(log_core, self.parts)

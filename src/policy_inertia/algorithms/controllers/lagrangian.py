@@ -17,7 +17,13 @@ from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import prices
 from policy_inertia.algorithms.controllers.dial import free_choice
 from policy_inertia.algorithms.controllers.priced_critics import PricedCritics
-from policy_inertia.algorithms.controllers.valued import Choice, ValuedConfig, certain, one_by_one
+from policy_inertia.algorithms.controllers.valued import (
+    Choice,
+    ValuedConfig,
+    certain,
+    holds,
+    one_by_one,
+)
 from policy_inertia.algorithms.controllers.warm_up import WATCHED
 from policy_inertia.algorithms.interface import Acting, Algorithm, CoreOutputs, Traits
 from policy_inertia.algorithms.learning import Critics
@@ -170,10 +176,8 @@ class Lagrangian(PricedCritics):
     def hold_probability(
         self, params: LagrangianParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
-        """1 where repeating is worth as much as the agent's action, else 0."""
         q = self._values(params, obs, prev_action, np)
-        repeat, switch = (losses.chosen(q, a, np) for a in (prev_action, action))
-        return np.asarray(repeat >= switch, np.float32)
+        return holds(q, prev_action, action)
 
     # --- training episodes ----------------------------------------------------------------------
 

@@ -17,8 +17,10 @@ FREE = 0.3
 """The share of draws without a limit."""
 COUNTED = 0.15
 """The share of draws with a rate of 0."""
+LEAST_NOISE = 0.005
+"""The share of steps in which the core acts at a rate of 0."""
 DECADES = 2.5
-"""The smallest positive rate is this many powers of ten below 1."""
+"""The smallest positive rate is this many powers of ten below 1, if rates of 0 are learned too."""
 WAITS = ((1, 5), (1, 25), (2, 25), (3, 25))
 """Networks see how soon there will be k tokens, as h / (h + steps until then), for these (k, h)."""
 _WAITS, _HORIZONS = np.array(WAITS, np.float32).T
@@ -26,14 +28,18 @@ FEATURES = 5 + len(WAITS)
 """How many numbers networks see of a limit and its tokens."""
 
 
-def draw_rate(u: Array, xp: Any = jnp, unit: int = TOKEN) -> Array:
+def draw_rate(u: Array, xp: Any = jnp, unit: int = TOKEN, smallest: float = 0.0) -> Array:
     """Turn `u`, uniform in [0, 1), into a rate: none (`unit`), 0, or uniform in its logarithm.
 
-    `unit` is what the dearest switch takes.
+    Args:
+        u: Numbers in [0, 1).
+        xp: The array module.
+        unit: What the dearest switch takes.
+        smallest: The smallest rate, as a share of `unit`.
     """
-    share = 1 - FREE - COUNTED
-    exponent = ((u - FREE - COUNTED) / share - 1) * DECADES
-    rate = xp.where(u < FREE + COUNTED, 0.0, 10.0 ** xp.minimum(exponent, 0.0))
+    counted, decades = (COUNTED, DECADES) if smallest == 0 else (0.0, -np.log10(smallest))
+    exponent = ((u - FREE - counted) / (1 - FREE - counted) - 1) * np.float32(decades)
+    rate = xp.where(u < FREE + counted, 0.0, 10.0 ** xp.minimum(exponent, 0.0))
     return xp.where(u < FREE, unit, xp.floor(rate * unit)).astype(np.int32)
 
 
@@ -48,12 +54,30 @@ def draw_burst(u: Array, full: int, xp: Any = jnp, unit: int = TOKEN) -> Array:
     return xp.minimum(tokens.astype(np.int32) * unit, full)
 
 
+def noise(rate: np.ndarray, most: float, per_token: float | None) -> np.ndarray:
+    """(B,) or (B, 1) rates per step -> (B,) the share of steps in which the core acts.
+
+    Args:
+        rate: How many switches a limit gives for each step.
+        most: The share without a limit.
+        per_token: The share for each of those switches; None: `most`, whatever the limit.
+    """
+    rate = rate.reshape(len(rate))
+    return np.minimum(most, np.inf if per_token is None else per_token * rate + LEAST_NOISE)
+
+
 def draw_limits(
-    limit: Limit | None, u_rate: Array, u_burst: Array, full: int, xp: Any = jnp, unit: int = TOKEN
+    limit: Limit | None,
+    u_rate: Array,
+    u_burst: Array,
+    full: int,
+    xp: Any = jnp,
+    unit: int = TOKEN,
+    smallest: float = 0.0,
 ) -> tuple[Array, Array]:
     """Rates and bursts by `draw_rate` and `draw_burst`, or those of one limit alone."""
     if limit is None:
-        return draw_rate(u_rate, xp, unit), draw_burst(u_burst, full, xp, unit)
+        return draw_rate(u_rate, xp, unit, smallest), draw_burst(u_burst, full, xp, unit)
     rate, burst = limit.rate_units, limit.burst_units
     return xp.full_like(u_rate, rate, np.int32), xp.full_like(u_burst, burst, np.int32)
 

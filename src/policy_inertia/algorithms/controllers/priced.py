@@ -21,7 +21,7 @@ from policy_inertia.algorithms.controllers.task_scale import (
     with_decisions,
     with_rewards,
 )
-from policy_inertia.algorithms.controllers.valued import ValuedConfig, certain, one_by_one
+from policy_inertia.algorithms.controllers.valued import ValuedConfig, certain, holds, one_by_one
 from policy_inertia.algorithms.controllers.warm_up import WATCHED
 from policy_inertia.algorithms.interface import (
     Acting,
@@ -233,11 +233,9 @@ class Priced(PricedCritics):
     def hold_probability(
         self, params: PricedParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
-        """1 where repeating is worth as much as the agent's action, else 0."""
         q = self._values(params, obs, prev_action, np)
-        repeat, switch = (losses.chosen(q, a, np) for a in (prev_action, action))
         margin = 0.0 if params.dial is None else params.dial.margin
-        return np.asarray(repeat >= switch + margin, np.float32)
+        return holds(q, prev_action, action, margin)
 
     def apply(
         self, params: PricedParams, obs: Array, prev_action: Array, core: Acting, xp: Any = jnp

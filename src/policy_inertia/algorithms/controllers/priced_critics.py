@@ -92,9 +92,10 @@ class PricedCritics:
         last = then
         if features is not None:
             now, then = (jnp.concatenate([hot, features], -1) for hot in (now, then))
-        u_next = config.joined(self.value(critics.target, batch.next_obs, then))
+        u_twins = self.value(critics.target, batch.next_obs, then)
+        u_choosing, u_next = (join(u_twins) for join in config.joins(updates))
         # this decision's price is no part of U; the next decision's price is still to be paid
-        q_next = self.net(u_next, jnp.asarray(price)[..., None], last)
+        q_next = self.net(u_choosing, jnp.asarray(price)[..., None], last)
         if self.masked:
             q_next = losses.allowed_values(q_next, core.next.log_pi)
         action_next = self.choose(q_next, core.next.log_pi, batch.action)[1]

@@ -15,7 +15,6 @@ from jax import numpy as jnp
 
 from policy_inertia.actions import bucket
 from policy_inertia.actions.bucket import TOKEN, Limit, units
-from policy_inertia.actions.masks import is_forbidden
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import limit_draws
 from policy_inertia.algorithms.controllers.dial import free_choice
@@ -27,12 +26,15 @@ from policy_inertia.algorithms.controllers.token_state import (
     Setting,
     columns,
     joined,
+    permitted,
 )
 from policy_inertia.algorithms.controllers.valued import (
     Choice,
+    Join,
     ValuedConfig,
     averaged_policy,
     certain,
+    holds,
     one_by_one,
 )
 from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp
@@ -70,6 +72,14 @@ class LimitConfig(ValuedConfig):
     rate: float | None = None
     """Learn for one limit alone: this rate, with the largest burst. None learns all rates from 0 to
     1 (no limit), and all bursts up to the largest, in one run."""
+    smallest_rate: float = 0.0
+    """The smallest rate that is learned. If nobody will ask for less, give it: within limits that
+    are too strict for a task all actions are bad, and critics that learn those too know less of
+    the others. A smaller rate is kept all the same."""
+    noise_per_token: float | None = None
+    """In training episodes within a limit, the core acts in at most so many steps for each token
+    that the limit gives, and in one step of 200 beside. So its actions do not use up the tokens.
+    None: a share `noise`."""
     costs: tuple[float, ...] | None = None
     """How many tokens a switch from action i to action j takes: a table, row by row, with zeros on
     its diagonal. None: every switch takes 1."""
@@ -81,6 +91,9 @@ class LimitConfig(ValuedConfig):
         refuse_outside(self, 1, MOST_TOKENS, "largest_burst")
         if self.rate is not None:
             refuse_outside(self, 0, 1, "rate")
+        refuse_outside(self, 0, 0.9, "smallest_rate")
+        if self.noise_per_token is not None:
+            refuse_outside(self, 0, None, "noise_per_token")
 
     @property
     def traits(self) -> Traits:
@@ -171,7 +184,8 @@ class TokenPlanner:
 
     def _limits(self, u_rate: Array, u_burst: Array, xp: Any = jnp) -> tuple[Array, Array]:
         """Rates and bursts to learn, from numbers that are uniform in [0, 1)."""
-        return limit_draws.draw_limits(self.config.limit, u_rate, u_burst, self.full, xp, self.unit)
+        limit, smallest = self.config.limit, self.config.smallest_rate
+        return limit_draws.draw_limits(limit, u_rate, u_burst, self.full, xp, self.unit, smallest)
 
     def _setting(
         self, tokens: Array, rate: Number, burst: Number, xp: Any = jnp, free: int = 0
@@ -207,23 +221,26 @@ class TokenPlanner:
         setting: Setting,
         xp: Any = jnp,
         log_core: Array | None = None,
+        join: Join | None = None,
     ) -> Array:
         """Q(s, a_prev, .) with these tokens, by both twins.
 
-        `log_core` says what an action mask forbids. It may force a switch without a token.
+        `log_core` says what an action mask forbids. It may force a switch without a token. `join`
+        makes one value of the twins; None: the one that counts.
         """
         inputs, can_switch = setting
+        log_core = log_core if self.masked else None
+        join = join or self.config.joined
         n = len(obs)
         last = one_hot(prev_action, self.n_actions, xp)
         if self.costs is not None:
-            u = self._costly_values(critics, obs, last, inputs, xp)
+            u = join(self._costly_values(critics, obs, last, inputs, xp))
             q, possible = self.costs.chosen(u, can_switch, prev_action, xp)
-            return xp.where(
-                self._permitted(possible, prev_action, log_core, xp), q, losses.IMPOSSIBLE
-            )
+            possible = permitted(possible, prev_action, log_core, xp)
+            return xp.where(possible, q, losses.IMPOSSIBLE)
         if len(inputs) == 1 < n:
             inputs = inputs + xp.zeros((n, 1), np.float32)
-        u = self.config.joined(self.value.once_or_twice(critics, obs, last, inputs, xp))
+        u = join(self.value.once_or_twice(critics, obs, last, inputs, xp))
         if xp is np and n == 1 and not self.masked:  # saves microseconds
             return joined(u, int(prev_action[0]), bool(can_switch[0, 0]))
         keep, switch = u[:n], u[n:]
@@ -231,28 +248,19 @@ class TokenPlanner:
             switch = xp.concatenate([keep[: n - len(switch)], switch])
         # the first action of an episode costs nothing
         keeps = (last > 0) | (prev_action[:, None] < 0)
-        possible = self._permitted(keeps | (can_switch > 0), prev_action, log_core, xp)
+        possible = permitted(keeps | (can_switch > 0), prev_action, log_core, xp)
         return xp.where(possible, xp.where(keeps, keep, switch), losses.IMPOSSIBLE)
 
     def _costly_values(
         self, critics: Tree, obs: Array, last: Array, inputs: Array, xp: Any
     ) -> Array:
-        """(K, B, A) the value by both twins after each level of costs."""
+        """(2, K, B, A) the values by both twins after each level of costs."""
         n, features = len(obs), limit_draws.FEATURES
         seen = inputs.reshape(-1, inputs.shape[0] // self.n_levels, features)
         seen = xp.broadcast_to(seen, (self.n_levels, n, features)).reshape(-1, features)
         obs, last = (xp.concatenate([x] * self.n_levels) for x in (obs, last))
-        u = self.config.joined(self.value(critics, obs, (last, seen), xp))
-        return u.reshape(self.n_levels, n, -1)
-
-    def _permitted(
-        self, possible: Array, prev_action: Array, log_core: Array | None, xp: Any
-    ) -> Array:
-        """What there are tokens for, and what an action mask allows or forces."""
-        if not self.masked or log_core is None:
-            return possible
-        forced = losses.allowed_previous(prev_action, log_core, xp) < 0
-        return (possible | forced[:, None]) & ~is_forbidden(log_core)
+        u = self.value(critics, obs, (last, seen), xp)
+        return u.reshape(2, self.n_levels, n, -1)
 
     def _cost(self, prev_action: Array, action: Array, xp: Any = np) -> Array:
         """What moves take out of the bucket."""
@@ -277,8 +285,11 @@ class TokenPlanner:
         left = bucket.after(tokens, cost, rate, burst, jnp.minimum)
         setting = self._setting(left, rate, burst, free=free)
         critics, log_core = state.critics.target, core.next.log_pi
-        q_next = self._values(critics, batch.next_obs, batch.action, setting, log_core=log_core)
-        action_next = self.choose(q_next, log_core, batch.action)[1]
+        q_choosing, q_next = (
+            self._values(critics, batch.next_obs, batch.action, setting, jnp, log_core, join)
+            for join in config.joins(state.updates)
+        )
+        action_next = self.choose(q_choosing, log_core, batch.action)[1]
         if config.warmup:  # evaluate the core before improving on it
             watching = state.updates < config.warmup // config.train_interval
             core_next = log_core.argmax(-1)
@@ -344,16 +355,10 @@ class TokenPlanner:
         return Acting(certain(action, self.actions, xp), core.policy, mu, q)
 
     def hold_probability(
-        self,
-        params: PlanningParams,
-        obs: np.ndarray,
-        prev_action: np.ndarray,
-        action: np.ndarray,
+        self, params: PlanningParams, obs: np.ndarray, prev_action: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
-        """1 where repeating is worth as much as the agent's action, else 0."""
         q = self._values(params.critics, obs, prev_action, params.setting, np)
-        repeat, switch = (losses.chosen(q, a, np) for a in (prev_action, action))
-        return np.asarray(repeat >= switch, np.float32)
+        return holds(q, prev_action, action)
 
     # --- training episodes ----------------------------------------------------------------------
 
@@ -382,16 +387,13 @@ class TokenPlanner:
         return np.column_stack([kind, rate, burst, left])
 
     def explore(
-        self,
-        params: PlanningParams,
-        obs: np.ndarray,
-        prev: np.ndarray,
-        core: Acting,
-        drawn: np.ndarray,
+        self, params: PlanningParams, obs: Array, prev: Array, core: Acting, drawn: np.ndarray
     ) -> Any:
         """In a share of the episodes the core alone, else the controller within a limit."""
         kind, rate, burst, tokens = self.columns(drawn)
         params = params._replace(setting=self._setting(tokens, rate, burst, np))
         own = self.apply(params, obs, prev, core, np).policy
-        policy = self.config.explored(own, core.policy, ~self._limited(kind))
+        config = self.config
+        noise = limit_draws.noise(rate / self.unit, config.noise, config.noise_per_token)
+        policy = config.explored(own, core.policy, ~self._limited(kind), noise)
         return self.warm_up.policy(policy, core.policy, prev, kind)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from policy_inertia.actions.masks import is_forbidden
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.learning import Critics
 from policy_inertia.types import Array, Tree
@@ -51,6 +52,21 @@ def joined(u: Any, prev: int, can_switch: bool) -> np.ndarray:
         u[-1] = losses.IMPOSSIBLE
     u[-1, prev] = u[0, prev]
     return u[-1:]
+
+
+def permitted(possible: Array, prev_action: Array, log_core: Array | None, xp: Any) -> Array:
+    """(B, A) what there are tokens for, and what an action mask allows or forces.
+
+    Args:
+        possible: What there are tokens for.
+        prev_action: Previous actions.
+        log_core: The core's log-probabilities, which say what is forbidden; None: no mask.
+        xp: The array module.
+    """
+    if log_core is None:
+        return possible
+    forced = losses.allowed_previous(prev_action, log_core, xp) < 0
+    return (possible | forced[:, None]) & ~is_forbidden(log_core)
 
 
 def columns(drawn: np.ndarray) -> Drawn:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, ClassVar, Protocol
 
 import jax
@@ -12,13 +14,15 @@ from jax import numpy as jnp
 from policy_inertia.algorithms.controllers.warm_up import log_probabilities
 from policy_inertia.algorithms.interface import Parameters
 from policy_inertia.algorithms.learning import Critics, average_rate, joined
-from policy_inertia.algorithms.losses import LOG_ZERO
+from policy_inertia.algorithms.losses import LOG_ZERO, chosen
 from policy_inertia.algorithms.nested import NestedConfig
 from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.types import Array, Number, Tree
 
 Chosen = tuple[Any, Any]
 """mu and the action, (B,) each."""
+Join = Callable[[Array], Array]
+"""(2, ...) the values of twins -> (...) one value."""
 
 
 class Choice(Protocol):
@@ -56,8 +60,9 @@ class ValuedConfig(NestedConfig):
     huber: float | None = 5.0
     """The loss of an error of Q above this size grows linearly; None: never."""
     pessimistic: bool = True
-    """The lower value of the twins counts, which keeps values from being too high; False: their
-    mean. A rare success then counts for more, but so does a value that is too high."""
+    """The lower value of the twins counts, which keeps values from being too high. False: their
+    mean counts, and in the targets one twin chooses the next action and the other one values it
+    (double Q-learning). A rare success then counts for more."""
     averaged: float | None = None
     """The policy acts by a moving average of the critics over this share of the run's steps, which
     differs less from one moment to the next. Training acts by their targets, and so does the policy
@@ -102,17 +107,38 @@ class ValuedConfig(NestedConfig):
         """(2, ...) the values of the twins -> (...) the value that counts."""
         return joined(twins, self.pessimistic)
 
-    def explored(self, own: Any, core: Any, core_alone: np.ndarray) -> Any:
+    def joins(self, updates: Array) -> tuple[Join, Join]:
+        """How targets join the twins: to choose the next action, and to value it.
+
+        Args:
+            updates: The updates so far; in double Q-learning the twins take turns.
+        """
+        if self.pessimistic:
+            return self.joined, self.joined
+        return itemgetter(updates % 2), itemgetter(1 - updates % 2)
+
+    def explored(
+        self, own: Any, core: Any, core_alone: np.ndarray, noise: Number | None = None
+    ) -> Any:
         """What acts in training: the core in some episodes, else the controller with some noise.
 
         Args:
             own: The controller's policy.
             core: The core's.
             core_alone: (B,) booleans: in which episodes the core acts alone.
+            noise: In the others, the share of steps in which the core acts; None: `self.noise`.
         """
-        share = np.where(core_alone, 1.0, self.noise)[:, None]
+        share = np.where(core_alone, 1.0, self.noise if noise is None else noise)[:, None]
         mixed = (1 - share) * np.exp(own.log_pi) + share * np.exp(core.log_pi)
         return own._replace(log_pi=log_probabilities(mixed))
+
+
+def holds(
+    q: Array, prev_action: np.ndarray, action: np.ndarray, margin: Number = 0.0
+) -> np.ndarray:
+    """1 where repeating is worth as much as an agent's action and a margin, else 0."""
+    repeat, switch = (chosen(q, a, np) for a in (prev_action, action))
+    return np.asarray(repeat >= switch + margin, np.float32)
 
 
 def one_by_one(critics: Tree) -> tuple[Tree, ...]:

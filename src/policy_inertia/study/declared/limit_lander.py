@@ -1,11 +1,12 @@
 """Limits on switching on LunarLander, where rare rewards are a hundred times the usual ones.
 
-The lines, budgets and ways to keep a limit are those of `study limit`. The learner is that of the
-default preset, chosen with runs of seed 1. This study is a family of its own in Holm's correction.
+The lines, budgets and ways to keep a limit are those of `study limit`. The settings were chosen
+with runs of seeds 1 and 2. This study is a family of its own in Holm's correction.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from policy_inertia.study.declared.limit import BUDGETS, compared
@@ -20,7 +21,9 @@ LEARNER: dict[str, Any] = {
     "averaged": 0.05,
 }
 """The learner of all lines: of the critics of a controller, and of a DQN alone."""
-CRITICS: dict[str, Any] = {**LEARNER, "target_rate": 0.005}
+CRITICS: dict[str, Any] = {**LEARNER, "target_rate": 0.005, "pessimistic": False}
+PLANNING: dict[str, Any] = {"smallest_rate": 0.05, "noise_per_token": 0.3}
+"""What else there is to set for a controller that plans with limits."""
 CORE: dict[str, Any] = {
     **LEARNER,
     "target_period": 500,
@@ -32,6 +35,7 @@ CORE: dict[str, Any] = {
 }
 
 _DQN, _LEARNER, _DIAL, _LIMIT = compared(LUNAR_LANDER, CORE, {**CRITICS, "core": CORE})
+_LIMIT = replace(_LIMIT, settings={**_LIMIT.settings, **PLANNING})
 
 
 def _experiment(name: str, title: str, *lines: Line) -> Experiment:
