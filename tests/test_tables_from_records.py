@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,8 @@ def filters() -> str:
     return core_page(FILTERS, records.by_cell(runs))
 
 
-def limits() -> str:
-    records = read_records(RESULTS / "limit" / "records.csv")
+def limits(study: str = "limit") -> str:
+    records = read_records(RESULTS / study / "records.csv")
     rows = at_budgets(records)
     return "\n".join(
         [
@@ -48,6 +49,7 @@ def paper() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "filters.md": filters,
     "limits.md": limits,
+    "limits-lander.md": partial(limits, "limit-lander-double"),
     "frontier.md": frontier,
     "paper.md": paper,
     "results.md": paper,
