@@ -11,6 +11,7 @@ from policy_inertia.study.analysis.at_budget import ACTIONS, at_budgets, read_re
 from policy_inertia.study.core_records import CoreRecords
 from policy_inertia.study.declared.continuous_filters import STUDY as FILTERS
 from policy_inertia.study.declared.paper_claims import paper_page
+from policy_inertia.study.declared.transfer import STUDY as TRANSFER
 from policy_inertia.study.report.core_page import core_page
 from policy_inertia.study.report.markdown import MEASURED, budget_page, budget_tables, paired_page
 
@@ -22,6 +23,11 @@ INTERVAL = re.compile(r"\d ± \d|\[[-+]\d[\d.]*%?, [-+]\d[\d.]*%?\]")
 def filters() -> str:
     records, runs = CoreRecords(RESULTS / "filters"), FILTERS.runs(Path("runs/filters"))
     return core_page(FILTERS, records.by_cell(runs))
+
+
+def transfer() -> str:
+    records, runs = CoreRecords(RESULTS / "transfer"), TRANSFER.runs(Path("runs/transfer"))
+    return core_page(TRANSFER, records.by_cell(runs))
 
 
 def limits(study: str = "limit") -> str:
@@ -51,6 +57,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "limits.md": limits,
     "limits-lander.md": partial(limits, "limit-lander-double"),
     "frontier.md": frontier,
+    "transfer.md": transfer,
     "paper.md": paper,
     "results.md": paper,
 }

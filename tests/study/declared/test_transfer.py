@@ -1,6 +1,7 @@
 """The study of `smooth` around other people's policies, and a tiny seed of it."""
 
 import copy
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,13 +9,14 @@ import pytest
 from stable_baselines3.common.env_util import make_vec_env
 
 from policy_inertia.study.core_plan import Cell, Core, CoreStudy
-from policy_inertia.study.core_records import RECORD, read_core_record
+from policy_inertia.study.core_records import RECORD, CoreRecords, read_core_record
 from policy_inertia.study.declared.transfer import BUDGETS, SIGNALS, STUDY
 from policy_inertia.study.report.core_page import core_page
 from policy_inertia.study.run.core_job import core_job, execute
 from policy_inertia.study.run.core_training import algorithm_of
 from policy_inertia.training.run_folder import evaluated_policies
 
+ROOT = Path(__file__).parents[3]
 TINY = {"learning_starts": 50, "policy_kwargs": {"net_arch": [8], "n_quantiles": 4}}
 
 
@@ -35,6 +37,21 @@ def test_heads_masks_and_memories_have_cells_with_three_seeds(tmp_path: Path) ->
     for cell in SIGNALS:
         assert [run.seed for run in runs if run.cell == cell] == [100, 101, 102]
         assert "seeds" not in cell.to_dict()
+
+
+def test_committed_records_are_those_of_the_study_and_of_its_page() -> None:
+    records, runs = CoreRecords(ROOT / "results" / "transfer"), STUDY.runs(Path("runs/transfer"))
+    measured = [run for run in runs if records.read(run) is not None]
+    assert {records.file(run) for run in measured} == set(records.path.rglob("*.json"))
+    assert {run.cell.name for run in measured} >= {cell.name for cell in SIGNALS}
+    figures = [read_core_record(records.file(run)).figures["policies"] for run in measured]
+    names = Counter(level["recommended"] for policies in figures for level in policies.values())
+    page = " ".join((ROOT / "docs" / "transfer.md").read_text().split())
+    controller, hysteresis, core = (names[x] for x in ("controller", "hysteresis", "core"))
+    assert (
+        f"the controller in {controller}, hysteresis in {hysteresis}, and in {core} the core"
+        in page
+    )
 
 
 @pytest.mark.parametrize("cell", SIGNALS, ids=lambda cell: cell.name)
