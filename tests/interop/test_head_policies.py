@@ -126,12 +126,13 @@ def test_smooth_recommends_and_the_file_acts_the_same(
     trained: Callable[[str], Trained], tmp_path: Path
 ) -> None:
     core = core_of(trained, "MultiBinary")
-    result = smooth(core, Switches, 0.2, episodes=10, calibration_episodes=5, hysteresis_only=True)
+    quick: dict[str, Any] = {"episodes": 10, "calibration_episodes": 5, "hysteresis_only": True}
+    result = smooth(core, Switches, 0.2, **quick)
     result.policy.save(tmp_path / "policy.safetensors")
     again = Policy.load(tmp_path / "policy.safetensors")
     assert actions_of(again, Switches) == actions_of(result.policy, Switches)
     limit = Limit(0.2, 1, per_head=True)
-    limited = smooth(core, Switches, limit=limit, episodes=10, calibration_episodes=5)
+    limited = smooth(core, Switches, limit=limit, **quick)
     assert "in each head" in str(limited)
     assert limited.policy.limit == limit
     both = limited.policy.with_hysteresis((0.1, 0.2, 0.3))

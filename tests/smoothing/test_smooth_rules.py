@@ -28,6 +28,7 @@ def test_controller_plans_with_costs_and_its_files_act_alike(
 ) -> None:
     _, path = sb3_model("DQN", "CartPole-v1")
     quick: dict[str, Any] = {"learning_rate": 1e-3, "target_rate": 0.01, "averaged": None}
+    quick["noise_per_token"] = None
     result = smooth(
         path,
         "CartPole-v1",

@@ -162,7 +162,8 @@ def test_noise_leaves_most_tokens_to_the_controller() -> None:
     np.testing.assert_allclose(limit_draws.noise(rates, 0.1, 0.3), [0.005, 0.035, 0.1, 0.1])
     np.testing.assert_array_equal(limit_draws.noise(rates[:, None], 0.1, None), 0.1)
     core = CORES[0]
-    algorithm: Any = LimitConfig(core, core_share=0.0, noise_per_token=0.3, **SMALL).build(SPEC)
+    kind: Any = LimitConfig
+    algorithm: Any = kind(core, core_share=0.0, noise_per_token=0.3, **SMALL).build(SPEC)
     params = algorithm.acting(algorithm.init(np.random.default_rng(0)))
     full, batch = 4.0 * TOKEN, minibatch(2)
     drawn = np.array([[0.5, rate * TOKEN, full, full] for rate in (0.1, 1.0)])

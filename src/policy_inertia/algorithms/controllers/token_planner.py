@@ -387,7 +387,7 @@ class TokenPlanner:
         return np.column_stack([kind, rate, burst, left])
 
     def explore(
-        self, params: PlanningParams, obs: Array, prev: Array, core: Acting, drawn: np.ndarray
+        self, params: PlanningParams, obs: Array, prev: np.ndarray, core: Acting, drawn: np.ndarray
     ) -> Any:
         """In a share of the episodes the core alone, else the controller within a limit."""
         kind, rate, burst, tokens = self.columns(drawn)
