@@ -25,18 +25,7 @@ class HeadRule:
 
     A threshold and a limit are those of `HoldRule`, for each head. Without a threshold, a policy's
     controller goes around the agent, whose action stands for the core's. The policy's own core is
-    not called.
-
-    Args:
-        controller: A policy, or a core from `load_core`; None with a limit that decides alone.
-        hysteresis: The threshold; None for the controller's own, if it has one.
-        deterministic: Repeat where mu is at least 0.5, instead of drawing; a gate draws nothing.
-        spaces: The spaces of the env that is wrapped.
-        limit: The limit on switching; None for the controller's own, if it has one.
-        masked: Whether the env says which actions are allowed.
-
-    Raises:
-        InputError: The controller cannot decide, or belongs to another env.
+    not called. The arguments are those of `HoldRule`; a gate draws nothing.
     """
 
     def __init__(

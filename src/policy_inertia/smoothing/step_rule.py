@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -52,6 +53,7 @@ def step_rule(env: Any, name: str, masked: bool, **options: Any) -> StepRule:
 
 
 def _switching_rule(
+    kind: type[HoldRule] | type[HeadRule],
     observation_space: gym.Space[Any],
     action_space: gym.Space[Any],
     name: str,
@@ -70,7 +72,6 @@ def _switching_rule(
             "continuous ones: give hysteresis=... or limit=Limit(...) instead"
         )
     spaces = Spaces.of(observation_space, action_space, name)
-    kind = HoldRule if isinstance(spaces.actions, Discrete) else HeadRule
     return kind(controller, hysteresis, deterministic, spaces, limit, masked)
 
 
@@ -105,8 +106,8 @@ def _number_rule(
 
 
 ROWS: dict[str, Any] = {
-    Discrete.kind: _switching_rule,
-    MultiDiscrete.kind: _switching_rule,
+    Discrete.kind: partial(_switching_rule, HoldRule),
+    MultiDiscrete.kind: partial(_switching_rule, HeadRule),
     Box.kind: _number_rule,
 }
 """By the kind of actions."""

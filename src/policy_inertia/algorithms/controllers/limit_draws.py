@@ -62,8 +62,9 @@ def noise(rate: np.ndarray, most: float, per_token: float | None) -> np.ndarray:
         most: The share without a limit.
         per_token: The share for each of those switches; None: `most`, whatever the limit.
     """
-    rate = rate.reshape(len(rate))
-    return np.minimum(most, np.inf if per_token is None else per_token * rate + LEAST_NOISE)
+    if per_token is None:
+        return np.full(len(rate), most)
+    return np.minimum(most, per_token * rate.reshape(len(rate)) + LEAST_NOISE)
 
 
 def draw_limits(
