@@ -42,7 +42,12 @@ def branching_value(q: Array, chooser: Array, parts: Parts) -> Array:
 
 
 def branching_residual(
-    q: Array, action: Array, target: Array, parts: Parts, huber: float | None = None
+    q: Array,
+    action: Array,
+    target: Array,
+    parts: Parts,
+    huber: float | None = None,
+    weights: Array | None = None,
 ) -> Array:
     """L = mean_d E[1/2 (Q_d(s, a_d) - target)^2]; all heads have one target.
 
@@ -52,9 +57,10 @@ def branching_residual(
         target: (B,) r + gamma V(s').
         parts: The place of each head.
         huber: See `losses.bellman_residual`.
+        weights: See `losses.bellman_residual`.
     """
     each = [
-        losses.bellman_residual(q[..., part], action[..., d], target, huber)
+        losses.bellman_residual(q[..., part], action[..., d], target, huber, weights)
         for d, part in enumerate(parts)
     ]
     return jnp.stack(each).mean()

@@ -77,6 +77,7 @@ class Critics(NamedTuple):
     target: Tree
     optimiser: Tree
     average: Tree | None = None  # of the critics so far, for the policy; None: the targets are it
+    noise: Tree | None = None  # `target_noise.NoiseState`; None: all errors count alike
 
 
 def init_critics(
@@ -113,7 +114,8 @@ def updates_in(share: float, updates: float) -> float:
 
 
 Residual = Callable[..., Array]
-"""From Q-values, actions, targets and `huber` to a loss; see `losses.bellman_residual`."""
+"""From Q-values, actions, targets, `huber` and `weights` to a loss; see
+`losses.bellman_residual`."""
 
 
 class Evaluated(NamedTuple):
@@ -137,6 +139,7 @@ def soft_evaluation(
     at_once: bool = False,
     residual_of: Residual = losses.bellman_residual,
     pessimistic: bool = True,
+    weights: Array | None = None,
 ) -> Evaluated:
     """Take one step of soft policy evaluation: J(theta) of the core, J(vartheta) of the mixed one.
 
@@ -153,12 +156,13 @@ def soft_evaluation(
             instead of after it.
         residual_of: The loss of Q-values, actions and targets.
         pessimistic: Which value of the twins it returns; see `joined`.
+        weights: See `losses.bellman_residual`.
     """
     y = losses.bellman_target(batch.reward, batch.discount, next_value)
 
     def residual(online: Tree) -> tuple[Array, Array]:
         q = network(online, batch.obs, extra)
-        return residual_of(q, batch.action, y, huber=huber), q
+        return residual_of(q, batch.action, y, huber=huber, weights=weights), q
 
     online, optimiser_state, loss, q = descend(
         optimiser, residual, critics.online, critics.optimiser

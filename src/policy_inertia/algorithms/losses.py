@@ -57,18 +57,45 @@ def bellman_target(reward: Array, discount: Array, next_value: Array) -> Array:
     return lax.stop_gradient(reward + discount * next_value)
 
 
-def bellman_residual(q: Array, action: Array, target: Array, huber: float | None = None) -> Array:
+def bellman_residual(
+    q: Array,
+    action: Array,
+    target: Array,
+    huber: float | None = None,
+    weights: Array | None = None,
+) -> Array:
     """L(theta) = E[1/2 (Q(s, a) - target)^2], Equations (J(theta)) and (J(vartheta)).
 
     Twins on a leading axis are summed: each minimises its own residual. From an error of `huber`
-    on it grows linearly, as in the DQN of Mnih et al. (2015).
+    on it grows linearly, as in the DQN of Mnih et al. (2015). With (B,) weights, rows count by
+    them.
     """
     error = chosen(q, action) - target
     loss = 0.5 * error**2
     if huber is not None:
         size = jnp.abs(error)
         loss = jnp.where(size <= huber, loss, huber * (size - 0.5 * huber))
+    if weights is not None:
+        loss = weights * loss
     return loss.mean(-1).sum()
+
+
+def noise_loss(log_variance: Array, error: Array) -> Array:
+    """L = E[1/2 (error^2 / sigma^2 + log sigma^2)], whose minimum is sigma^2 = E[error^2].
+
+    The negative log-likelihood of a normal distribution; gradients through `log_variance` alone.
+    """
+    return 0.5 * (lax.stop_gradient(error) ** 2 * jnp.exp(-log_variance) + log_variance).mean()
+
+
+def precision_weights(log_variance: Array) -> Array:
+    """(B,) w = 1 / (sigma^2 + m), divided by their mean; m is the median of sigma^2. A constant.
+
+    With m, targets that are almost certain do not outweigh all others.
+    """
+    variance = jnp.exp(log_variance)
+    w = 1 / (variance + jnp.median(variance))
+    return lax.stop_gradient(w / w.mean())
 
 
 def soft_policy_loss(log_pi: Array, q: Array, alpha: Number) -> Array:

@@ -14,6 +14,7 @@ from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.learning import Critics, Residual, soft_evaluation
+from policy_inertia.algorithms.target_noise import TargetNoise
 from policy_inertia.networks.perceptron import Network
 from policy_inertia.types import Array, Number, Transition, Tree
 
@@ -52,9 +53,9 @@ def times(network: Tree, factor: Number) -> Tree:
 def rescaled(critics: Critics, size: Array, target: Array) -> tuple[Critics, Array]:
     """Twins in the unit after targets in the unit `size` were seen, and that unit."""
     new, factor = next_size(size, target)
-    online, target_critics, state, average = critics
-    average = None if average is None else times(average, factor)
-    return Critics(times(online, factor), times(target_critics, factor), state, average), new
+    average = None if critics.average is None else times(critics.average, factor)
+    online, target_critics = times(critics.online, factor), times(critics.target, factor)
+    return critics._replace(online=online, target=target_critics, average=average), new
 
 
 def scaled_evaluation(
@@ -70,6 +71,7 @@ def scaled_evaluation(
     at_once: bool = False,
     residual_of: Residual = losses.bellman_residual,
     average_rate: float = 1.0,
+    noise: TargetNoise | None = None,
 ) -> tuple[Critics, Array, Array]:
     """Take one step of `learning.soft_evaluation`, with rewards and values in the unit `size`.
 
@@ -86,15 +88,31 @@ def scaled_evaluation(
         at_once: See `learning.soft_evaluation`.
         residual_of: See `learning.soft_evaluation`.
         average_rate: The share of the critics that moves into their average, if they have one.
+        noise: Weighs the errors; None: all count alike.
 
     Returns:
         The twins after the step, in the unit after it; that unit; and the loss.
     """
     target = losses.bellman_target(batch.reward, batch.discount, next_value)
+    known, weights = critics.noise, None
+    if noise is not None:
+        q = network(critics.online, batch.obs, extra)  # the compiler joins it with the loss's own
+        known, weights = noise.weigh(known, batch, extra, q, target)
     evaluated = soft_evaluation(
-        critics, network, optimiser, batch, extra, next_value, rate, huber, at_once, residual_of
+        critics,
+        network,
+        optimiser,
+        batch,
+        extra,
+        next_value,
+        rate,
+        huber,
+        at_once,
+        residual_of,
+        weights=weights,
     )
     stepped, average = evaluated.critics, critics.average
     if average is not None:
         average = optax.incremental_update(stepped.online, average, average_rate)
-    return *rescaled(stepped._replace(average=average), size, target), evaluated.loss
+    stepped = stepped._replace(average=average, noise=known)
+    return *rescaled(stepped, size, target), evaluated.loss

@@ -70,6 +70,7 @@ class HeadPlanner(TokenPlanner):
         self.n_heads = len(self.sizes)
         extra = self.n_actions + self.n_heads * limit_draws.FEATURES
         self.value = Network(spec, config.hidden, self.n_actions, extra)
+        self.noise = config.target_noise(spec, extra, self.state_value)
         self.choose = partial(branching_losses.gate_heads, parts=self.parts)
         self.residual = partial(branching_losses.branching_residual, parts=self.parts)
 
@@ -143,8 +144,10 @@ class HeadPlanner(TokenPlanner):
             action_next = jnp.where(watching, core_next, action_next)
         hot = self.actions.encode(batch.prev_action, jnp)
         now = jnp.concatenate([hot, self._setting(tokens, rate, burst).inputs], -1)
-        values = branching_losses.chosen_heads(q_next, action_next, self.parts)
-        return now, values.mean(-1)
+        return now, self.state_value(q_next, action_next)
+
+    def state_value(self, u: Array, action: Array) -> Array:
+        return branching_losses.chosen_heads(u, action, self.parts).mean(-1)
 
     def within(self, params: PlanningParams, limit: Limit, tokens: np.ndarray) -> PlanningParams:
         rate, burst = limit.rate_units, limit.burst_units

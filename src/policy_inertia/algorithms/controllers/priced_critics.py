@@ -9,10 +9,14 @@ from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import prices
-from policy_inertia.algorithms.controllers.valued import ValuedConfig, averaged_policy
+from policy_inertia.algorithms.controllers.valued import (
+    ValuedConfig,
+    averaged_policy,
+    init_valued,
+)
 from policy_inertia.algorithms.controllers.warm_up import WarmUp
 from policy_inertia.algorithms.interface import CoreOutputs, Parameters
-from policy_inertia.algorithms.learning import Critics, adam, init_critics
+from policy_inertia.algorithms.learning import Critics, adam
 from policy_inertia.algorithms.value_scale import scaled_evaluation
 from policy_inertia.envs.spec import Spec
 from policy_inertia.networks.perceptron import Network
@@ -54,11 +58,13 @@ class PricedCritics:
         self.interval, self.at_once = config.train_interval, config.at_once
         self.value = Network(spec, config.hidden, self.n_actions, self.n_actions + price_inputs)
         self.optimiser = adam(config.learning_rate)
+        extra = self.n_actions + price_inputs
+        self.noise = config.target_noise(spec, extra, self.state_value)
         self.warm_up = WarmUp(config.warmup, config.noise, spec.actions)
 
     def init_critics(self, rng: np.random.Generator) -> Critics:
         """Make the twins, with an average if the policy acts by it."""
-        return init_critics(rng, self.value, self.optimiser, self.valued.average_rate < 1)
+        return init_valued(rng, self.value, self.valued, self.noise)
 
     @property
     def policy(self) -> Parameters | None:
@@ -142,6 +148,7 @@ class PricedCritics:
             config.at_once,
             self.residual,
             config.average_rate,
+            self.noise,
         )
 
     # --- the form of the actions ----------------------------------------------------------------

@@ -35,6 +35,7 @@ from policy_inertia.algorithms.controllers.valued import (
     averaged_policy,
     certain,
     holds,
+    init_valued,
     one_by_one,
 )
 from policy_inertia.algorithms.controllers.warm_up import WATCHED, WarmUp
@@ -46,7 +47,7 @@ from policy_inertia.algorithms.interface import (
     Parameters,
     Traits,
 )
-from policy_inertia.algorithms.learning import adam, init_critics
+from policy_inertia.algorithms.learning import adam
 from policy_inertia.algorithms.nested import Controller, ControllerParts, NestedParams, nested
 from policy_inertia.algorithms.value_scale import (
     divisor,
@@ -173,11 +174,12 @@ class TokenPlanner:
         extra = self.n_actions + limit_draws.FEATURES
         self.value = Network(spec, config.hidden, self.n_actions, extra)
         self.optimiser = adam(config.learning_rate)
+        self.noise = config.target_noise(spec, extra, self.state_value)
         self.warm_up = WarmUp(config.warmup, config.noise, spec.actions)
         self._remembered = functools.lru_cache(REMEMBERED)(self._setting_of_one)
 
     def init(self, rng: np.random.Generator) -> PlanningState:
-        critics = init_critics(rng, self.value, self.optimiser, self.config.average_rate < 1)
+        critics = init_valued(rng, self.value, self.config, self.noise)
         return PlanningState(critics, jnp.zeros(()), jnp.uint32(0))
 
     # --- limits and values ----------------------------------------------------------------------
@@ -268,6 +270,10 @@ class TokenPlanner:
             return self.actions.cost(prev_action, action)
         return self.costs.cost(prev_action, action, xp)
 
+    def state_value(self, u: Array, action: Array) -> Array:
+        """(..., B) the value of a state in which these actions are taken."""
+        return losses.chosen(u, action)
+
     # --- learning -------------------------------------------------------------------------------
 
     def expected(
@@ -318,6 +324,7 @@ class TokenPlanner:
             config.at_once,
             self.residual,
             config.average_rate,
+            self.noise,
         )
         return PlanningState(critics, size, state.updates + 1), {"mixed_critic_loss": critic_loss}
 

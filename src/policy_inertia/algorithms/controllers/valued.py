@@ -13,10 +13,19 @@ from jax import numpy as jnp
 
 from policy_inertia.algorithms.controllers.warm_up import log_probabilities
 from policy_inertia.algorithms.interface import Parameters
-from policy_inertia.algorithms.learning import Critics, average_rate, joined
+from policy_inertia.algorithms.learning import (
+    Critics,
+    adam,
+    average_rate,
+    init_critics,
+    joined,
+)
 from policy_inertia.algorithms.losses import LOG_ZERO, chosen
 from policy_inertia.algorithms.nested import NestedConfig
+from policy_inertia.algorithms.target_noise import TargetNoise
+from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_huber, refuse_outside
+from policy_inertia.networks.perceptron import Network
 from policy_inertia.types import Array, Number, Tree
 
 Chosen = tuple[Any, Any]
@@ -59,6 +68,9 @@ class ValuedConfig(NestedConfig):
     """Units of each hidden layer of the critics."""
     huber: float | None = 5.0
     """The loss of an error of Q above this size grows linearly; None: never."""
+    weighted: bool = False
+    """Errors of Q count by how certain their targets are, which a second network learns. So rare
+    large rewards that depend on chance do not drown the others."""
     pessimistic: bool = True
     """The lower value of the twins counts, which keeps values from being too high. False: their
     mean counts, and in the targets one twin chooses the next action and the other one values it
@@ -103,6 +115,14 @@ class ValuedConfig(NestedConfig):
         """How to act by Q."""
         raise NotImplementedError
 
+    def target_noise(
+        self, spec: Spec, extra: int, value_of: Callable[[Array, Array], Array]
+    ) -> TargetNoise | None:
+        """What weighs the errors of the critics; see `TargetNoise`. None: all count alike."""
+        if not self.weighted:
+            return None
+        return TargetNoise(spec, self.hidden, extra, self.learning_rate, value_of)
+
     def joined(self, twins: Array) -> Array:
         """(2, ...) the values of the twins -> (...) the value that counts."""
         return joined(twins, self.pessimistic)
@@ -131,6 +151,14 @@ class ValuedConfig(NestedConfig):
         share = np.where(core_alone, 1.0, self.noise if noise is None else noise)[:, None]
         mixed = (1 - share) * np.exp(own.log_pi) + share * np.exp(core.log_pi)
         return own._replace(log_pi=log_probabilities(mixed))
+
+
+def init_valued(
+    rng: np.random.Generator, network: Network, config: ValuedConfig, noise: TargetNoise | None
+) -> Critics:
+    """Make twin critics, with an average if the policy acts by it, and what weighs their errors."""
+    critics = init_critics(rng, network, adam(config.learning_rate), config.average_rate < 1)
+    return critics if noise is None else critics._replace(noise=noise.init(rng))
 
 
 def holds(

@@ -1,0 +1,116 @@
+"""Errors that count by how certain their targets are."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from jax import numpy as jnp
+
+from policy_inertia.actions.multi_discrete import MultiDiscrete
+from policy_inertia.algorithms import losses
+from policy_inertia.algorithms.branching_losses import branching_residual
+from policy_inertia.algorithms.learning import adam, init_critics
+from policy_inertia.algorithms.target_noise import TargetNoise
+from policy_inertia.algorithms.value_scale import scaled_evaluation
+from policy_inertia.networks.perceptron import Network
+from policy_inertia.types import Transition
+from tests.algorithms.test_nested import SPEC, minibatch
+
+
+def test_noise_loss_by_hand() -> None:
+    # 1/2 (9 / 4 + ln 4) and 1/2 (1 / 1 + 0)
+    log_variance, error = np.log([4.0, 1.0]), np.array([-3.0, 1.0])
+    expected = (0.5 * (9 / 4 + np.log(4)) + 0.5) / 2
+    assert losses.noise_loss(log_variance, error) == pytest.approx(expected, rel=1e-6)
+
+
+def test_minimum_of_the_noise_loss_is_the_mean_square() -> None:
+    error = np.array([1.0, -2.0, 4.0, 3.0])
+    best = np.log((error**2).mean())
+    gradient = jax.grad(lambda x: losses.noise_loss(jnp.full(4, x), error))
+    assert gradient(best) == pytest.approx(0, abs=1e-6)
+    assert gradient(best - 1) < 0 < gradient(best + 1)
+
+
+def test_weights_by_hand() -> None:
+    # variances 1, 1 and 98, their median 1: 1/2, 1/2 and 1/99, with the mean 100/297
+    weights = losses.precision_weights(np.log([1.0, 98.0, 1.0]))
+    np.testing.assert_allclose(weights, np.array([1 / 2, 1 / 99, 1 / 2]) * 297 / 100, rtol=1e-5)
+
+
+def test_rows_count_by_their_weights() -> None:
+    q, action = np.array([[[1.0, 5.0], [2.0, 7.0]]]), np.array([1, 0])
+    target, weights = np.array([3.0, 5.0]), np.array([0.5, 1.5])
+    # (5 - 3)^2 / 2 = 2 and (2 - 5)^2 / 2 = 4.5: (0.5 * 2 + 1.5 * 4.5) / 2
+    assert losses.bellman_residual(q, action, target, None, weights) == pytest.approx(3.875)
+    # from an error of 1 on linear: 1.5 and 2.5
+    assert losses.bellman_residual(q, action, target, 1.0, weights) == pytest.approx(2.25)
+    heads, parts = np.stack([action, action], -1), (slice(0, 2), slice(2, 4))
+    twice = np.concatenate([q, q], -1)
+    value = branching_residual(twice, heads, target, parts, weights=weights)
+    assert value == pytest.approx(3.875)
+
+
+def noisy_batch(rng: np.random.Generator, n: int = 64) -> Transition:
+    """Two states: in the first a reward of 1, in the rare second one 100 more or less than 3."""
+    obs = np.eye(2, SPEC.obs_dim, dtype=np.float32)[(rng.random(n) < 0.1).astype(int)]
+    second = obs[:, 1] > 0
+    reward = np.where(second, 3 + 100 * rng.choice([-1, 1], n), 1.0).astype(np.float32)
+    action = rng.integers(SPEC.actions.width, size=n)
+    return Transition(obs, action, action, reward, np.zeros(n, np.float32), obs)
+
+
+def test_a_noisy_state_does_not_blur_a_certain_one() -> None:
+    """Without weights, the value of the certain one is far off."""
+    network, optimiser = Network(SPEC, (16,), SPEC.actions.width), adam(3e-3)
+
+    def errors(weighted: bool) -> float:
+        rng = np.random.default_rng(0)
+        noise = TargetNoise(SPEC, (16,), 0, 3e-3, losses.chosen) if weighted else None
+        critics = init_critics(rng, network, optimiser)
+        if noise is not None:
+            critics = critics._replace(noise=noise.init(rng))
+
+        @jax.jit
+        def step(critics, size, batch):  # type: ignore[no-untyped-def]
+            batch = batch._replace(reward=batch.reward / size)
+            nothing = jnp.zeros((len(batch.obs), 0))
+            return scaled_evaluation(
+                critics, size, network, optimiser, batch, nothing, jnp.zeros(64), 0.01, noise=noise
+            )
+
+        size, off = jnp.float32(30.0), []
+        for count in range(2_000):
+            critics, size, _ = step(critics, size, noisy_batch(rng))
+            if count >= 1_000:
+                q = network(critics.online, np.eye(1, SPEC.obs_dim, dtype=np.float32)) * size
+                off.append(np.abs(np.asarray(q) - 1.0).mean())
+        return float(np.mean(off))
+
+    weighted = errors(True)
+    assert weighted < 0.1
+    assert errors(False) > 5 * weighted
+
+
+def test_variances_are_learned_for_each_action() -> None:
+    rng = np.random.default_rng(0)
+    noise = TargetNoise(SPEC, (16,), 0, 1e-2, losses.chosen)
+    state, batch = noise.init(rng), minibatch(64)
+    weigh = jax.jit(noise.weigh)
+    q, nothing = jnp.zeros((2, 64, SPEC.actions.width)), jnp.zeros((64, 0))
+    for _ in range(500):
+        target = np.where(batch.action == 1, rng.normal(0, 10, 64), rng.normal(0, 0.1, 64))
+        state, weights = weigh(state, batch, nothing, q, target.astype(np.float32))
+    assert weights.mean() == pytest.approx(1, rel=1e-5)
+    first, others = weights[batch.action == 1], weights[batch.action != 1]
+    assert first.max() < 0.1 * others.min()
+
+
+def test_heads_have_one_variance_together() -> None:
+    spec = SPEC._replace(actions=MultiDiscrete((2, 3), (0, 0)))
+    noise = TargetNoise(spec, (8,), 0, 1e-3, lambda q, action: q.mean(-1))
+    batch = minibatch(8)._replace(action=np.zeros((8, 2), np.int64))
+    state = noise.init(np.random.default_rng(0))
+    weights = noise.weigh(state, batch, jnp.zeros((8, 0)), jnp.ones((2, 8, 5)), jnp.zeros(8))[1]
+    assert weights.shape == (8,)
