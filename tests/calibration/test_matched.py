@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from policy_inertia.calibration.matched import best_at, best_overall, return_at
+from policy_inertia.calibration.matched import best_at, best_overall, return_at, rows_around
+from policy_inertia.metrics.calibration_table import Row
 from tests.support.calibrations import row
 
 LINE = [row(0.0, 0.4, 10.0), row(1.0, 0.2, 8.0), row(2.0, 0.1, 4.0)]
@@ -51,3 +52,25 @@ def test_higher_mean_over_settings_does_not_count() -> None:
     loose = [row(0.0, 0.5, 10.0), row(1.0, 0.49, 10.0), row(2.0, 0.48, 10.0), row(3.0, 0.1, 1.0)]
     even = [row(0.0, 0.5, 10.0), row(1.0, 0.3, 9.0), row(2.0, 0.2, 8.0), row(3.0, 0.1, 2.0)]
     assert best_overall([loose, even]) == 1
+
+
+@pytest.mark.parametrize("level", [0.95, 0.9, 0.55, 0.31, 0.0, -0.1])
+def test_bisection_finds_the_return_of_the_whole_curve(level: float) -> None:
+    curve = [row(float(i), 0.9 - 0.1 * i, 20.0 - i**2) for i in range(10)]
+    measured: list[float] = []
+
+    def measure(setting: float) -> Row:
+        measured.append(setting)
+        return curve[int(setting)]
+
+    around = rows_around([r.setting for r in curve], measure, level)
+    assert return_at(around, level) == return_at(curve, level)
+    assert len(measured) <= 4
+    assert [r.setting for r in around] == sorted(measured)
+    if level < 0:  # not reached: the smoothest row says how close it comes
+        assert around[-1] == curve[-1]
+
+
+def test_bisection_of_a_single_setting() -> None:
+    for level in (0.4, 0.3):
+        assert rows_around([0.0], lambda setting: LINE[0], level) == LINE[:1]

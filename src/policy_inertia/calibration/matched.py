@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -36,6 +36,34 @@ def return_at(curve: Curve, level: float) -> float:
         return _return(below)
     share = (level - below.oscillation_ratio) / (above.oscillation_ratio - below.oscillation_ratio)
     return (1 - share) * _return(below) + share * _return(above)
+
+
+def rows_around(
+    settings: Sequence[float], measure: Callable[[float], Row], level: float
+) -> list[Row]:
+    """Measure a curve only where it comes down to an oscillation ratio, by bisection.
+
+    That is four measurements for ten settings. It takes for granted that a smoother setting does
+    not switch more often.
+
+    Args:
+        settings: From the loosest to the smoothest.
+        measure: From a setting to its row.
+        level: The ratio.
+
+    Returns:
+        What was measured, from the loosest to the smoothest.
+    """
+    rows: dict[int, Row] = {}
+    above, below = -1, len(settings)
+    while below - above > 1:
+        middle = (above + below) // 2
+        rows[middle] = measure(settings[middle])
+        if rows[middle].oscillation_ratio > level:
+            above = middle
+        else:
+            below = middle
+    return [rows[place] for place in sorted(rows)]
 
 
 def best_at(curves: Sequence[Curve], level: float) -> int:

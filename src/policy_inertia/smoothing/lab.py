@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.calibration.filter_sweep import calibrate_filter
 from policy_inertia.calibration.first_settings import first_settings
-from policy_inertia.calibration.matched import best_at
+from policy_inertia.calibration.matched import best_at, rows_around
 from policy_inertia.calibration.measurements import Counter, Episodes
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.envs.vector import Envs
@@ -122,12 +123,12 @@ class Lab:
             return 0
         curves = []
         count = Counter(
-            lambda done, of: self.watch("choosing a controller", done, of), 8 * len(policies)
+            lambda done, of: self.watch("choosing a controller", done, of), 4 * len(policies)
         )
         episodes = self._selection(count)
         for policy in policies:
             settings = first_settings(policy, episodes.run)[::EVERY]
-            curves.append([episodes.row(policy, setting) for setting in settings])
+            curves.append(rows_around(settings, partial(episodes.row, policy), budget))
         count.finish()
         return best_at(curves, budget)
 

@@ -1,17 +1,19 @@
-"""The size of the rewards does not change what is learned."""
+"""Neither the size of the rewards nor a toss at the end of episodes changes what is learned."""
 
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from policy_inertia import Policy, load_core, smooth, train
 from policy_inertia.policies.memory import PREVIOUS_ACTION
 from tests.support import lights
 
 PRICES = (0.0, 0.3, 0.6, 1.0, 3.0)
-FACTOR = 100.0
+REWARDS = [{"factor": 100.0}, {"coin": 100.0}]
+"""All rewards times 100; and 100 or -100 by chance at the end, where a step earns at most 1."""
 STEPS = 20_000
 RUN: dict[str, Any] = {
     "envs": 16,
@@ -32,15 +34,18 @@ CORE = {
 }
 
 
-def shares_of_the_optimum(policy: Policy, allowed: np.ndarray | None = None) -> list[float]:
+def shares_of_the_optimum(
+    policy: Policy, factor: float = 1.0, allowed: np.ndarray | None = None
+) -> list[float]:
     """Exact priced values of what a dial does, as shares of the best ones.
 
-    `allowed[s, a_prev, a]` restricts the actions of the best ones.
+    Prices are multiplied by `factor`. `allowed[s, a_prev, a]` restricts the actions of the best
+    ones.
     """
     shares = []
     for price in PRICES:
         columns = [
-            policy.at(FACTOR * price).predict(
+            policy.at(factor * price).predict(
                 lights.ENDING_OBS[:-1],
                 {PREVIOUS_ACTION: np.full(lights.N_STATES, a)},
                 deterministic=True,
@@ -53,10 +58,11 @@ def shares_of_the_optimum(policy: Policy, allowed: np.ndarray | None = None) -> 
     return shares
 
 
-def test_curve_of_a_dial_does_not_follow_the_size_of_rewards(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rewards", REWARDS)
+def test_curve_of_a_dial_withstands(rewards: dict[str, float], tmp_path: Path) -> None:
     policy = train(
         "dial-dqn",
-        partial(lights.EndingLights, factor=FACTOR),
+        partial(lights.EndingLights, **rewards),
         tmp_path / "run",
         steps=STEPS,
         eval_every=STEPS,
@@ -64,13 +70,14 @@ def test_curve_of_a_dial_does_not_follow_the_size_of_rewards(tmp_path: Path) -> 
         core=CORE,
         **RUN,
     )
-    shares = shares_of_the_optimum(policy)
-    assert min(shares) > 0.9, shares
+    shares = shares_of_the_optimum(policy, rewards.get("factor", 1.0))
+    assert min(shares) > 0.95, shares
 
 
-def test_curve_of_smooth_does_not_follow_the_size_of_rewards(tmp_path: Path) -> None:
-    env = partial(lights.EndingLights, factor=FACTOR)
-    q = FACTOR * np.vstack([lights.solve(0.0)[:, 0], np.zeros((1, lights.N_ACTIONS))])
+@pytest.mark.parametrize("rewards", REWARDS)
+def test_curve_of_smooth_withstands(rewards: dict[str, float], tmp_path: Path) -> None:
+    env, factor = partial(lights.EndingLights, **rewards), rewards.get("factor", 1.0)
+    q = factor * np.vstack([lights.solve(0.0)[:, 0], np.zeros((1, lights.N_ACTIONS))])
     smooth(
         lambda obs: obs @ q,
         env,
@@ -87,5 +94,5 @@ def test_curve_of_smooth_does_not_follow_the_size_of_rewards(tmp_path: Path) -> 
     )
     follows = np.eye(lights.N_ACTIONS, dtype=bool)[q[:-1].argmax(1)]
     allowed = np.eye(lights.N_ACTIONS, dtype=bool)[None] | follows[:, None]
-    shares = shares_of_the_optimum(policy, allowed)
+    shares = shares_of_the_optimum(policy, factor, allowed)
     assert min(shares) > 0.9, shares
