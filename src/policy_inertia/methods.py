@@ -16,7 +16,8 @@ from policy_inertia.algorithms.controllers.head_inertia import HeadInertiaConfig
 from policy_inertia.algorithms.controllers.head_planner import HeadLimitConfig
 from policy_inertia.algorithms.controllers.inertia import InertiaConfig
 from policy_inertia.algorithms.controllers.lagrangian import LagrangianConfig
-from policy_inertia.algorithms.controllers.token_planner import LimitConfig, LimitGateConfig
+from policy_inertia.algorithms.controllers.limit_gate import LimitGateConfig
+from policy_inertia.algorithms.controllers.token_planner import LimitConfig
 from policy_inertia.algorithms.dqn import DQNConfig
 from policy_inertia.algorithms.frozen import BoxFrozenConfig, FrozenConfig
 from policy_inertia.algorithms.interface import AlgorithmConfig

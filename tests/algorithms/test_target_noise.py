@@ -34,9 +34,9 @@ def test_minimum_of_the_noise_loss_is_the_mean_square() -> None:
 
 
 def test_weights_by_hand() -> None:
-    # variances 1, 1 and 98, their median 1: 1/2, 1/2 and 1/99, with the mean 100/297
-    weights = losses.precision_weights(np.log([1.0, 98.0, 1.0]))
-    np.testing.assert_allclose(weights, np.array([1 / 2, 1 / 99, 1 / 2]) * 297 / 100, rtol=1e-5)
+    # variances 1, 1 and 64, their geometric mean 4: 1/5, 1/5 and 1/68, with the mean 141/1020
+    weights = losses.precision_weights(np.log([1.0, 64.0, 1.0]))
+    np.testing.assert_allclose(weights, np.array([1 / 5, 1 / 68, 1 / 5]) * 1020 / 141, rtol=1e-5)
 
 
 def test_rows_count_by_their_weights() -> None:
@@ -97,11 +97,12 @@ def test_variances_are_learned_for_each_action() -> None:
     rng = np.random.default_rng(0)
     noise = TargetNoise(SPEC, (16,), 0, 1e-2, losses.chosen)
     state, batch = noise.init(rng), minibatch(64)
-    weigh = jax.jit(noise.weigh)
+    learn = jax.jit(noise.learn)
     q, nothing = jnp.zeros((2, 64, SPEC.actions.width)), jnp.zeros((64, 0))
     for _ in range(500):
         target = np.where(batch.action == 1, rng.normal(0, 10, 64), rng.normal(0, 0.1, 64))
-        state, weights = weigh(state, batch, nothing, q, target.astype(np.float32))
+        state = learn(state, batch, nothing, q, target.astype(np.float32))
+    weights = noise.weights(state, batch, nothing)
     assert weights.mean() == pytest.approx(1, rel=1e-5)
     first, others = weights[batch.action == 1], weights[batch.action != 1]
     assert first.max() < 0.1 * others.min()
@@ -112,5 +113,6 @@ def test_heads_have_one_variance_together() -> None:
     noise = TargetNoise(spec, (8,), 0, 1e-3, lambda q, action: q.mean(-1))
     batch = minibatch(8)._replace(action=np.zeros((8, 2), np.int64))
     state = noise.init(np.random.default_rng(0))
-    weights = noise.weigh(state, batch, jnp.zeros((8, 0)), jnp.ones((2, 8, 5)), jnp.zeros(8))[1]
-    assert weights.shape == (8,)
+    nothing = jnp.zeros((8, 0))
+    learned = noise.learn(state, batch, nothing, jnp.ones((2, 8, 5)), jnp.zeros(8))
+    assert noise.weights(learned, batch, nothing).shape == (8,)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from policy_inertia import InputError, Limit, SmoothActions, load_core
-from policy_inertia.algorithms.controllers.token_planner import LimitGateConfig
+from policy_inertia.algorithms.controllers.limit_gate import LimitGateConfig
 from tests.support.policies import fresh, with_mu
 from tests.support.recording_env import Loud, Recorder
 from tests.support.switch_counter import violations

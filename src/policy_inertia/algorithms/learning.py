@@ -125,6 +125,8 @@ class Evaluated(NamedTuple):
     q: Array
     """(B, A) one value of the twins at the observations, by default the lower."""
     loss: Array
+    before: Array
+    """(2, B, A) the values of the twins before the step."""
 
 
 def soft_evaluation(
@@ -164,9 +166,10 @@ def soft_evaluation(
         q = network(online, batch.obs, extra)
         return residual_of(q, batch.action, y, huber=huber, weights=weights), q
 
-    online, optimiser_state, loss, q = descend(
+    online, optimiser_state, loss, before = descend(
         optimiser, residual, critics.online, critics.optimiser
     )
     target = optax.incremental_update(online, critics.target, rate)
-    q = q if at_once else network(online, batch.obs, extra)
-    return Evaluated(Critics(online, target, optimiser_state), joined(q, pessimistic), loss)
+    q = before if at_once else network(online, batch.obs, extra)
+    stepped = Critics(online, target, optimiser_state)
+    return Evaluated(stepped, joined(q, pessimistic), loss, before)

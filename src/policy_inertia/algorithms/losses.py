@@ -89,12 +89,11 @@ def noise_loss(log_variance: Array, error: Array) -> Array:
 
 
 def precision_weights(log_variance: Array) -> Array:
-    """(B,) w = 1 / (sigma^2 + m), divided by their mean; m is the median of sigma^2. A constant.
+    """(B,) w = 1 / (sigma^2 + m), divided by their mean; m = exp(E[log sigma^2]). A constant.
 
     With m, targets that are almost certain do not outweigh all others.
     """
-    variance = jnp.exp(log_variance)
-    w = 1 / (variance + jnp.median(variance))
+    w = 1 / (jnp.exp(log_variance) + jnp.exp(log_variance.mean()))
     return lax.stop_gradient(w / w.mean())
 
 

@@ -60,30 +60,31 @@ class TargetNoise:
         params = self.network.init(rng)
         return NoiseState(params, self.optimiser.init(params))
 
-    def weigh(
+    def weights(self, state: NoiseState, batch: Transition, extra: Array) -> Array:
+        """(B,) weights of transitions, with a mean of 1; `extra` is what critics see too."""
+        return losses.precision_weights(self._log_variance(state.params, batch, extra))
+
+    def learn(
         self, state: NoiseState, batch: Transition, extra: Array, q: Array, target: Array
-    ) -> tuple[NoiseState, Array]:
-        """Learn from the errors of a minibatch, and weigh its transitions.
+    ) -> NoiseState:
+        """Learn from the errors of a minibatch.
 
         Args:
-            state: The network before the step; its variances before it make the weights.
+            state: The network before the step.
             batch: Transitions.
             extra: What the critics see beside the observations.
             q: The twins' values before their step.
             target: (B,) what they should be.
-
-        Returns:
-            The state after the step, and (B,) weights with a mean of 1.
         """
         error = self.value_of(q, batch.action).mean(0) - target
+
+        def loss(params: Tree) -> tuple[Array, None]:
+            return losses.noise_loss(self._log_variance(params, batch, extra), error), None
+
+        params, optimiser, _, _ = descend(self.optimiser, loss, state.params, state.optimiser)
+        return NoiseState(params, optimiser)
+
+    def _log_variance(self, params: Tree, batch: Transition, extra: Array) -> Array:
         inputs = (extra, self.actions.encode(batch.action, jnp))
-
-        def loss(params: Tree) -> tuple[Array, Array]:
-            x = self.network(params, batch.obs, inputs)[..., 0]
-            log_variance = LARGEST * jnp.tanh(x / LARGEST)
-            return losses.noise_loss(log_variance, error), log_variance
-
-        params, optimiser, _, log_variance = descend(
-            self.optimiser, loss, state.params, state.optimiser
-        )
-        return NoiseState(params, optimiser), losses.precision_weights(log_variance)
+        x = self.network(params, batch.obs, inputs)[..., 0]
+        return LARGEST * jnp.tanh(x / LARGEST)

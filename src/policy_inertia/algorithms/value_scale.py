@@ -94,10 +94,8 @@ def scaled_evaluation(
         The twins after the step, in the unit after it; that unit; and the loss.
     """
     target = losses.bellman_target(batch.reward, batch.discount, next_value)
-    known, weights = critics.noise, None
-    if noise is not None:
-        q = network(critics.online, batch.obs, extra)  # the compiler joins it with the loss's own
-        known, weights = noise.weigh(known, batch, extra, q, target)
+    known = critics.noise
+    weights = None if noise is None else noise.weights(known, batch, extra)
     evaluated = soft_evaluation(
         critics,
         network,
@@ -111,6 +109,8 @@ def scaled_evaluation(
         residual_of,
         weights=weights,
     )
+    if noise is not None:
+        known = noise.learn(known, batch, extra, evaluated.before, target)
     stepped, average = evaluated.critics, critics.average
     if average is not None:
         average = optax.incremental_update(stepped.online, average, average_rate)

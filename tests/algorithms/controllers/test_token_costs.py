@@ -11,8 +11,9 @@ import pytest
 from policy_inertia import InputError, Limit, Policy, train
 from policy_inertia.actions.bucket import TOKEN
 from policy_inertia.actions.switching import Switching
+from policy_inertia.algorithms.controllers.limit_gate import LimitGateConfig
 from policy_inertia.algorithms.controllers.token_costs import TokenCosts
-from policy_inertia.algorithms.controllers.token_planner import LimitConfig, LimitGateConfig
+from policy_inertia.algorithms.controllers.token_planner import LimitConfig
 from policy_inertia.algorithms.dqn import DQNConfig
 from policy_inertia.algorithms.losses import IMPOSSIBLE
 from policy_inertia.policies.memory import PREVIOUS_ACTION

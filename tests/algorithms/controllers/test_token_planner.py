@@ -11,7 +11,8 @@ import pytest
 from policy_inertia import InputError, Limit, Policy, train
 from policy_inertia.actions.bucket import TOKEN
 from policy_inertia.algorithms.controllers import limit_draws
-from policy_inertia.algorithms.controllers.token_planner import LimitConfig, LimitGateConfig
+from policy_inertia.algorithms.controllers.limit_gate import LimitGateConfig
+from policy_inertia.algorithms.controllers.token_planner import LimitConfig
 from policy_inertia.algorithms.dqn import DQNConfig
 from policy_inertia.algorithms.losses import IMPOSSIBLE
 from policy_inertia.algorithms.sac import SACConfig

@@ -20,7 +20,8 @@ from policy_inertia.actions.bucket import TOKEN, Limit
 from policy_inertia.actions.masks import is_forbidden
 from policy_inertia.algorithms import branching_losses, losses
 from policy_inertia.algorithms.controllers import limit_draws
-from policy_inertia.algorithms.controllers.token_planner import LimitGateConfig, TokenPlanner
+from policy_inertia.algorithms.controllers.limit_gate import LimitGateConfig
+from policy_inertia.algorithms.controllers.token_planner import TokenPlanner
 from policy_inertia.algorithms.controllers.token_state import (
     Drawn,
     PlanningParams,

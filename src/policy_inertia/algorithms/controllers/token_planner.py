@@ -18,7 +18,6 @@ from policy_inertia.actions.bucket import TOKEN, Limit, units
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.controllers import limit_draws
 from policy_inertia.algorithms.controllers.dial import free_choice
-from policy_inertia.algorithms.controllers.gate import gate_choice
 from policy_inertia.algorithms.controllers.token_costs import TokenCosts
 from policy_inertia.algorithms.controllers.token_state import (
     PlanningParams,
@@ -138,17 +137,6 @@ class LimitConfig(ValuedConfig):
             costs=controller.costs and controller.costs.table,
             per_head=controller.per_head,
         )
-
-
-@dataclass(frozen=True)
-class LimitGateConfig(LimitConfig):
-    """Settings of a gate that plans with a limit: repeat, or follow the core."""
-
-    rule: ClassVar[str] = "plan-gate"
-
-    @property
-    def choice(self) -> Choice:
-        return gate_choice
 
 
 class TokenPlanner:
