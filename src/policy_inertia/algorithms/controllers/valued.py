@@ -29,7 +29,7 @@ from policy_inertia.networks.perceptron import Network
 from policy_inertia.types import Array, Number, Tree
 
 NOISE_UNITS = (64, 64)
-"""Units of each hidden layer of the network that learns how certain targets are: it may be rough."""
+"""Units of each hidden layer of the network that learns how certain targets are: a rough one."""
 
 Chosen = tuple[Any, Any]
 """mu and the action, (B,) each."""
