@@ -1,6 +1,7 @@
 """`smooth`: the core is not changed, and the recommended policy is no worse."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,38 @@ def test_folder_is_refused_to_another_core_and_kept_from_a_second_run(tmp_path: 
         smooth(jittery, probes.DeadZone, 0.2, resume=True, **few)
     looser = smooth(unsure, probes.DeadZone, 0.9, resume=True, **few)
     assert looser.recommended == "core"
+
+
+def test_resume_in_a_folder_with_nothing_to_resume_is_warned_of_once(tmp_path: Path) -> None:
+    short = {**SHORT, "steps": 200, "calibration_episodes": 2}
+    messages: list[str] = []
+    smooth(
+        jittery,
+        probes.DeadZone,
+        0.1,
+        out=tmp_path / "run",
+        resume=True,
+        warn=messages.append,
+        **short,
+    )
+    (warning,) = messages
+    assert warning.endswith("run holds nothing to resume: the smoothing starts from the beginning")
+
+
+def test_folder_of_a_smoothing_that_was_stopped_is_called_unfinished(tmp_path: Path) -> None:
+    def stop(stage: str, done: int, of: int) -> None:
+        if stage == "calibrating hysteresis":
+            raise KeyboardInterrupt
+
+    few: dict[str, Any] = {"out": tmp_path / "run", "hysteresis_only": True, **FEW}
+    with pytest.raises(KeyboardInterrupt):
+        smooth(unsure, probes.DeadZone, 0.15, watch=stop, **few)
+    with pytest.raises(InputError, match="holds an unfinished smoothing: add --resume to go on"):
+        smooth(unsure, probes.DeadZone, 0.15, **few)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = smooth(unsure, probes.DeadZone, 0.15, resume=True, **few)
+    assert result.recommended == "hysteresis"
 
 
 def test_default_folders_of_two_cores_differ() -> None:

@@ -95,7 +95,7 @@ def smooth(
         episodes: Held-out episodes on which the policies are compared.
         seed: Seed of training and of all episodes.
         out: Folder for the result; by default one under runs/ if a controller is trained.
-        resume: Continue in the folder `out`.
+        resume: Continue in the folder `out`; warn if there is nothing to continue.
         progress: Called after each evaluation in training.
         watch: Called as the other stages go on.
         warn: Called with each warning.
@@ -119,8 +119,9 @@ def smooth(
     bare = _bare_policy(core, config, train)
     with contextlib.ExitStack() as stack:
         path = out or (folder_name(config.env, core.name, config.method, seed) if trains else None)
-        folder = None if path is None else SmoothFolder(Path(path), core_identity(core), resume)
-        if folder is not None:
+        folder = None
+        if path is not None:
+            folder = SmoothFolder(Path(path), core_identity(core), resume, warn)
             stack.callback(folder.close)
         about = (env, core, resume, progress, warn, log)
         training = Training(config, folder.controller, *about) if folder and trains else None
