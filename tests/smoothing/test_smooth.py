@@ -147,14 +147,29 @@ def test_folder_of_a_smoothing_that_was_stopped_is_called_unfinished(tmp_path: P
 
 def test_default_folders_of_two_cores_differ() -> None:
     names = [
-        folder_name("CartPole-v1", core, "smooth", 0).name
-        for core in ("a/jittery.zip", "b/calm.zip", "<lambda>")
+        folder_name("CartPole-v1", core, digest, "smooth", 0).name
+        for core, digest in (
+            ("a/jittery.zip", "0123456789abcdef"),
+            ("b/jittery.zip", "fedcba9876543210"),
+            ("<lambda>", "0123456789abcdef"),
+        )
     ]
     assert names == [
-        "CartPole-v1-smooth-jittery-0",
-        "CartPole-v1-smooth-calm-0",
-        "CartPole-v1-smooth-lambda-0",
+        "CartPole-v1-smooth-jittery-012345-0",
+        "CartPole-v1-smooth-jittery-fedcba-0",
+        "CartPole-v1-smooth-lambda-012345-0",
     ]
+
+
+def test_default_folder_is_named_by_the_core_and_its_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = smooth(unsure, probes.DeadZone, 0.9, **FEW)
+    assert result.recommended == "core"
+    digest = load_core(unsure, probes.DeadZone).digest
+    (folder,) = Path("runs").iterdir()
+    assert folder.name == f"DeadZone-smooth-unsure-{digest[:6]}-0"
 
 
 def test_best_controller_that_was_evaluated_is_used_and_not_the_last(

@@ -118,13 +118,15 @@ def smooth(
     config = controller_settings(env, actions, steps, mu, asked, warmup, seed, changes)
     bare = _bare_policy(core, config, train)
     with contextlib.ExitStack() as stack:
-        path = out or (folder_name(config.env, core.name, config.method, seed) if trains else None)
         folder = None
-        if path is not None:
-            folder = SmoothFolder(Path(path), core_identity(core), resume, warn)
+        if out or trains:
+            identity = core_identity(core)
+            about = (config.env, core.name, identity.digest, config.method, seed)
+            folder = SmoothFolder(Path(out or folder_name(*about)), identity, resume, warn)
             stack.callback(folder.close)
-        about = (env, core, resume, progress, warn, log)
-        training = Training(config, folder.controller, *about) if folder and trains else None
+        training = None
+        if folder is not None and trains:
+            training = Training(config, folder.controller, env, core, resume, progress, warn, log)
         envs = stack.enter_context(opened(env, episodes, config.test_kwargs))
         result = _answer(Lab(envs, config, episodes, watch), bare, asked, training)
         return result if folder is None else folder.save(result)

@@ -17,6 +17,7 @@ from policy_inertia.training.loop import default_folder
 
 ABOUT = "core.json"
 RESULT = "smooth.json"
+DIGITS = 6  # of a core's digest, in the names of folders
 
 
 @dataclass(frozen=True)
@@ -97,14 +98,15 @@ class SmoothFolder:
         self._lock.close()
 
 
-def folder_name(env: str, core: str, method: str, seed: int) -> Path:
-    """The folder of a core for which none is given; two cores of other names do not share it.
+def folder_name(env: str, core: str, digest: str, method: str, seed: int) -> Path:
+    """The folder of a core for which none is given; two cores do not share it.
 
     Args:
         env: The env's name.
         core: The core's name, or its path.
+        digest: The core's digest: files of different cores may have the same name.
         method: What is trained around it.
         seed: The seed.
     """
     stem = re.sub(r"[^\w.-]+", "-", Path(core).stem).strip("-") or "core"
-    return default_folder(env, f"{method}-{stem}", seed)
+    return default_folder(env, f"{method}-{stem}-{digest[:DIGITS]}", seed)
