@@ -15,6 +15,7 @@ from policy_inertia import (
     Limit,
     Policy,
     SmoothActions,
+    calibrate,
     evaluate,
     export,
     load_core,
@@ -26,6 +27,7 @@ from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.spaces_with_core import SpacesWithCore
 from policy_inertia.run_settings import settings
 from policy_inertia.seeds import Stream, stream_seed
+from policy_inertia.smoothing.goals import BudgetGoal
 from policy_inertia.smoothing.lab import Lab
 from policy_inertia.smoothing.smooth_folder import folder_name
 from tests.support import probes
@@ -205,6 +207,19 @@ def test_controllers_are_compared_at_the_same_oscillation_on_episodes_of_their_o
         assert lab.best_at_budget(policies, 0.1) == 0  # equal: the last one, which comes first
         assert lab.best_within(policies, Limit(0.1, 2)) == 0
     assert {stage for stage, _, _ in stages} == {"choosing a controller"}
+
+
+def test_search_close_to_the_budget_is_watched() -> None:
+    coarse = calibrate(
+        fresh("sac", probes.Both, hidden=(8,)), probes.Both, 8, 0, settings=[0.0, 0.01, 5.0]
+    )
+    stages: list[tuple[str, int, int]] = []
+    with opened(probes.Both, 8, None) as envs:
+        lab = Lab(envs, settings("sac", "CartPole-v1"), 8, lambda *stage: stages.append(stage))
+        assert BudgetGoal(0.1).adjusted(coarse, "controller", lab).calibration is not None
+    assert {stage for stage, _, _ in stages} == {"refining controller"}
+    assert stages[0][1] == 0
+    assert stages[-1][1] == stages[-1][2] > 0
 
 
 def test_needless_switching_is_trained_away_at_full_return(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from policy_inertia.cli.flags import (
     default_is,
     foreign_options,
 )
-from policy_inertia.cli.smooth_progress import smoothing_progress
+from policy_inertia.cli.stages import staged_progress
 from policy_inertia.cli.view import say, warn
 
 
@@ -120,7 +120,7 @@ class Smooth(Command):
         method = method_name(self.mu, held_to)
         about = (self.env, self.core.name, core.digest, method, self.seed)
         folder = self.options.out or folder_name(*about)
-        with smoothing_progress(self.steps, self.options.quiet) as stages:
+        with staged_progress(self.steps, self.options.quiet) as stages:
             result = smooth(
                 core,
                 self.env,

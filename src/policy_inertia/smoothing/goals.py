@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.actions.switching import Switching
-from policy_inertia.calibration.budget import best_setting, closest_to_budget
-from policy_inertia.calibration.sweep import refine
+from policy_inertia.calibration.budget import best_setting
 from policy_inertia.policies.policy import Policy
 from policy_inertia.smoothing.lab import Lab
 from policy_inertia.smoothing.verdict import (
@@ -81,7 +80,7 @@ class BudgetGoal:
         policy = ruled(policy, self.rules)
         # the paper's inertia has no dial: hysteresis around it meets the budget
         policy = policy if policy.calibration is not None else lab.calibrated(policy, name)
-        return closest_to_budget(refine(policy, lab.envs, self.budget), self.budget)
+        return lab.closest(policy, name, self.budget)
 
     def best(self, policies: Sequence[Policy], lab: Lab) -> int:
         return lab.best_at_budget([ruled(p, self.rules) for p in policies], self.budget)
