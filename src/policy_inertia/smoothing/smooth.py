@@ -118,18 +118,27 @@ def smooth(
     config = controller_settings(env, actions, steps, mu, asked, warmup, seed, changes)
     bare = _bare_policy(core, config, train)
     with contextlib.ExitStack() as stack:
-        folder = None
-        if out or trains:
-            identity = core_identity(core)
-            about = (config.env, core.name, identity.digest, config.method, seed)
-            folder = SmoothFolder(Path(out or folder_name(*about)), identity, resume, warn)
+        folder = _folder(core, config, out, resume, warn) if out or trains else None
+        if folder is not None:
             stack.callback(folder.close)
-        training = None
-        if folder is not None and trains:
-            training = Training(config, folder.controller, env, core, resume, progress, warn, log)
+        about = (env, core, resume, progress, warn, log)
+        training = Training(config, folder.controller, *about) if folder and trains else None
         envs = stack.enter_context(opened(env, episodes, config.test_kwargs))
         result = _answer(Lab(envs, config, episodes, watch), bare, asked, training)
         return result if folder is None else folder.save(result)
+
+
+def _folder(
+    core: Any,
+    config: RunConfig,
+    out: str | os.PathLike[str] | None,
+    resume: bool,
+    warn: Callable[[str], None],
+) -> SmoothFolder:
+    """The folder that was asked for, or else the one of this core."""
+    identity = core_identity(core)
+    own = folder_name(config.env, core.name, identity.digest, config.method, config.seed)
+    return SmoothFolder(Path(out or own), identity, resume, warn)
 
 
 class Asked(NamedTuple):
