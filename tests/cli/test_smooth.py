@@ -93,6 +93,8 @@ def test_limit_is_kept_by_the_recommended_policy(run: Run, finished: Path, tmp_p
     code, text, _ = run("smooth", finished, "CartPole-v1", *words, *few)
     assert code == 0
     assert "at most 2 + 0.1 n switches in n steps, always" in text
+    assert "all within the limit" in text
+    assert (out / "frontiers.png").exists()
     assert Policy.load(out / "policy.safetensors").limit == Limit(0.1, 2)
     code, _, text = run("smooth", finished, "CartPole-v1", "--limit", 0.1, "--budget", 0.2)
     assert code == 2

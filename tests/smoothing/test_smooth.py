@@ -101,7 +101,12 @@ def test_filter_within_a_limit_without_a_loss_is_enough(
     result = smooth(unsure, probes.DeadZone, limit=Limit(0.3, 4), out=tmp_path / "run", **FEW)
     assert list(result.candidates) == ["core", "filter", "hysteresis"]
     assert result.recommended == "hysteresis"
-    assert result.frontiers == {}
+    assert list(result.frontiers) == ["hysteresis"]
+    table = result.frontiers["hysteresis"]
+    assert table == result.policy.calibration
+    assert max(row.figures["oscillation_ratio"] or 0 for row in table.rows) <= 0.3 + 4 / 19
+    assert "budget  hysteresis (threshold)" in str(result)
+    assert "on other episodes, all within the limit." in str(result)
 
 
 def test_folder_is_refused_to_another_core_and_kept_from_a_second_run(tmp_path: Path) -> None:

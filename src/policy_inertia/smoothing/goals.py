@@ -91,8 +91,7 @@ class BudgetGoal:
         return decide(candidates, self.budget, stakes)
 
     def frontiers(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
-        tables = {name: candidate.policy.calibration for name, candidate in candidates.items()}
-        return {name: table for name, table in tables.items() if table is not None}
+        return calibrations(candidates)
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,13 @@ class LimitGoal:
         return decide_within(candidates, self.limit, stakes, rules=self.rules)
 
     def frontiers(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
-        return {}  # the limit is kept at every setting
+        return calibrations(candidates)  # hysteresis keeps the limit at every threshold
+
+
+def calibrations(candidates: Mapping[str, Candidate]) -> dict[str, Any]:
+    """The calibrations of those candidates that have one, by name."""
+    tables = {name: candidate.policy.calibration for name, candidate in candidates.items()}
+    return {name: table for name, table in tables.items() if table is not None}
 
 
 def ruled(policy: Policy, rules: Switching | None) -> Policy:
