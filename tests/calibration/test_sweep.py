@@ -370,7 +370,11 @@ def test_settings_close_to_a_budget_are_searched_for() -> None:
     )
     ratios = [each.oscillation_ratio for each in rows_of(coarse)]
     assert ratios[0] > 0.1 > ratios[-1] == 0
-    fine = refine(coarse, probes.Both, 0.1)
+    calls: list[tuple[int, int]] = []
+    fine = refine(coarse, probes.Both, 0.1, progress=lambda done, of: calls.append((done, of)))
+    added = len(rows_of(fine)) - 3
+    assert [done for done, _ in calls] == [*range(added + 1), added]
+    assert calls[-1] == (added, added)
     settings = [each.setting for each in rows_of(fine)]
     assert 3 < len(settings) <= 11
     assert settings == sorted(settings)
@@ -390,6 +394,6 @@ def test_progress_counts_the_settings_to_the_end() -> None:
         progress=lambda done, of: calls.append((done, of)),
     )
     rows = len(rows_of(policy))
-    assert [done for done, _ in calls] == [*range(1, rows + 1), rows]
+    assert [done for done, _ in calls] == [*range(rows + 1), rows]
     assert all(done <= of for done, of in calls)
     assert calls[-1] == (rows, rows)

@@ -24,3 +24,8 @@ def test_comparison_ends_in_a_table_and_a_report(run: Run, tmp_path: Path) -> No
     config = json.loads(about.read_text())["config"]
     assert (config["config"]["mu0"], config["eval_every"]) == (0.5, 400)
     assert run(*words, *settings).code == 0  # nothing is left to do
+
+
+def test_one_seed_is_called_so(run: Run, tmp_path: Path) -> None:
+    words = ("compare", "sac", "--env", "NoSuchEnv-v0", "--seeds", 1, "--out", tmp_path / "c")
+    assert "on NoSuchEnv-v0, with 1 seed and 50,000 steps a run" in run(*words).out

@@ -23,6 +23,7 @@ def test_dial_is_trained_shown_drawn_and_kept_to_a_budget(run: Run, tmp_path: Pa
     out, few = tmp_path / "d", ("--calibration-episodes", 2, "--learning-starts", 50)
     code, text, _ = run("train", "dial-dqn", "CartPole-v1", *SHORT_FLAGS, *few, "--out", out)
     assert code == 0
+    assert text.splitlines().count("calibrating") == 1
     assert re.search(r"[\d.]+, [\d.]+ at price 0; [\d.]+, [\d.]+ at 10% of the largest price", text)
     assert re.search(r"^ *price 0 +[\d.]+", text, re.M)
     assert "sampled" not in text

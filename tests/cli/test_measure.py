@@ -40,7 +40,14 @@ def test_json_is_the_summary_and_draws_only_what_is_asked_for(run: Run, log: Pat
 def test_layout_is_a_flag(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("0,1,1\n1,1,1\n")
     text = run("measure", tmp_path / "a.csv", "--layout", "rows").out
-    assert "one row an episode: 2 episodes of 3 steps" in text
+    assert "one row an episode: 2 episodes of 3 steps, 2 different actions" in text
+
+
+def test_one_of_anything_is_called_so() -> None:
+    assert str(pi.measure([[0]]).log).endswith(": 1 episode of 1 step, 1 different action")
+    assert str(pi.measure([[0], [0, 1]]).log).endswith(
+        "2 episodes of 1 to 2 steps, 2 different actions"
+    )
 
 
 def test_many_actions_are_left_to_json(run: Run, tmp_path: Path) -> None:

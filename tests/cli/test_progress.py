@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from policy_inertia.cli import progress, view
+from policy_inertia.cli import progress, stages, view
 from policy_inertia.cli.view import PlainConsole
 
 FIGURES = {"eval/return": 123.45, "eval/oscillation_ratio": 0.25}
@@ -43,7 +43,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What a terminal shows."""
     text = io.StringIO()
     terminal = PlainConsole(file=text, force_terminal=True, width=160)
-    for module in (progress, view):
+    for module in (progress, stages, view):
         monkeypatch.setattr(module, "out", terminal)
     return text
 
@@ -87,6 +87,20 @@ def test_quiet_training_prints_one_line_for_each_evaluation(screen: io.StringIO)
         update(400, dict(FIGURES), 10.0)
     lines = screen.getvalue().splitlines()
     assert [line.split()[1] for line in lines] == ["100", "400"]
+
+
+def test_stages_are_shown_one_after_the_other(screen: io.StringIO) -> None:
+    with stages.staged_progress(1_000, quiet=False) as shown:
+        shown.start_training()
+        assert "compiling" in screen.getvalue()
+        shown.train(1_000, FIGURES, 10.0)
+        shown.watch("calibrating", 0, 8)
+        before = len(screen.getvalue())
+        shown.watch("calibrating", 3, 8)
+    text = screen.getvalue()
+    assert "1,000/1,000" in text
+    assert "3/8" in text
+    assert "training" not in text[before:]
 
 
 def test_study_bars_count_runs_and_show_those_under_way(screen: io.StringIO) -> None:

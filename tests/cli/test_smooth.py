@@ -93,6 +93,8 @@ def test_limit_is_kept_by_the_recommended_policy(run: Run, finished: Path, tmp_p
     code, text, _ = run("smooth", finished, "CartPole-v1", *words, *few)
     assert code == 0
     assert "at most 2 + 0.1 n switches in n steps, always" in text
+    assert "all within the limit" in text
+    assert (out / "frontiers.png").exists()
     assert Policy.load(out / "policy.safetensors").limit == Limit(0.1, 2)
     code, _, text = run("smooth", finished, "CartPole-v1", "--limit", 0.1, "--budget", 0.2)
     assert code == 2
@@ -152,17 +154,20 @@ def test_no_episodes_are_refused_before_anything_is_trained(run: Run, finished: 
 
 
 def test_two_policies_do_not_share_a_default_folder(
-    run: Run, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, sb3_model: SB3Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ("--hysteresis-only", "--episodes", 2, "--set", "calibration_episodes=1")
-    for name in ("one", "two"):
-        shutil.copytree(finished, name)
-        assert run("smooth", name, "CartPole-v1", *words).code == 0
-    assert sorted(path.name for path in Path("runs").iterdir()) == [
-        "CartPole-v1-smooth-one-0",
-        "CartPole-v1-smooth-two-0",
-    ]
-    code, _, error = run("smooth", "one", "CartPole-v1", *words)
+    words = ("CartPole-v1", "--hysteresis-only", "--episodes", 2, "--set", "calibration_episodes=1")
+    digests = []
+    for folder, algorithm in (("one", "DQN"), ("two", "PPO")):
+        _, path = sb3_model(algorithm, "CartPole-v1")
+        Path(folder).mkdir()
+        shutil.copy(path, Path(folder) / "best_model.zip")
+        assert run("smooth", Path(folder) / "best_model.zip", *words).code == 0
+        digests.append(load_core(path, "CartPole-v1").digest[:6])
+    assert sorted(path.name for path in Path("runs").iterdir()) == sorted(
+        f"CartPole-v1-smooth-best_model-{digest}-0" for digest in digests
+    )
+    code, _, error = run("smooth", "one/best_model.zip", *words)
     assert code == 2
     assert "holds a smoothed policy already" in error

@@ -26,14 +26,23 @@ def test_every_headline_measure_is_drawn_against_the_oscillation_ratio(tmp_path:
     draw_calibrations(tables, "both", tmp_path / "dial.svg")
     shown = labels(tmp_path / "dial.svg")
     assert shown.count("oscillation ratio") == 3
-    assert {"return", "termination rate", "price (log10)"} <= set(shown)
+    assert {"return", "termination rate", "price (log10, above 0 only)"} <= set(shown)
     assert shown.count("dial") == shown.count("filter") == 1  # in the legend
 
 
 def test_dial_with_the_price_0_alone_has_no_logarithm(tmp_path: Path) -> None:
     table = Calibration("price", "Task", 20, 0, (row(0.0, 0.4),))
     draw_calibrations({"dial": table}, "one", tmp_path / "dial.svg")
-    assert labels(tmp_path / "dial.svg").count("price (log10)") == 1
+    assert labels(tmp_path / "dial.svg").count("price (log10, above 0 only)") == 1
+
+
+def test_label_says_that_settings_without_a_logarithm_are_left_out(tmp_path: Path) -> None:
+    table = Calibration("price", "Task", 20, 0, tuple(row(x, 0.4) for x in (-1.0, 0.0, 1.0)))
+    draw_calibrations({"dial": table}, "one", tmp_path / "dial.svg")
+    assert "price (log10, above 0 only)" in labels(tmp_path / "dial.svg")
+    positive = Calibration("price", "Task", 20, 0, (row(0.5, 0.4), row(1.0, 0.2)))
+    draw_calibrations({"dial": positive}, "one", tmp_path / "dial.svg")
+    assert "price (log10)" in labels(tmp_path / "dial.svg")
 
 
 # geometry -----------------------------------------------------------------------------------------

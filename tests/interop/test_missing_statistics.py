@@ -42,9 +42,9 @@ def normalised(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, bool
     return zips
 
 
-def warnings_of(path: Path, env: Any = "CartPole-v1", **options: Any) -> list[str]:
+def warnings_of(core: Any, env: Any = "CartPole-v1", **options: Any) -> list[str]:
     messages: list[str] = []
-    load_core(path, env, warn=messages.append, **options)
+    load_core(core, env, warn=messages.append, **options)
     return messages
 
 
@@ -60,6 +60,29 @@ def test_zip_that_shows_normalised_observations_is_warned_of(
     assert warnings_of(normalised[name, True], normalise=(np.zeros(4), np.ones(4))) == []
     with pytest.warns(UserWarning, match="was trained inside a VecNormalize"):
         load_core(normalised[name, True], "CartPole-v1")
+
+
+@pytest.mark.parametrize("name", ["DQN", "PPO"])
+def test_live_model_that_was_loaded_without_its_statistics_is_warned_of(
+    name: str, normalised: dict[tuple[str, bool], Path]
+) -> None:
+    import stable_baselines3 as sb3
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import VecNormalize
+
+    load = getattr(sb3, name).load
+    plain, model = (load(normalised[name, inside], device="cpu") for inside in (False, True))
+    assert warnings_of(plain) == []
+    (warning,) = warnings_of(model)
+    assert warning.startswith(f"{name} was trained inside a VecNormalize")
+    assert "give them as normalise=..." in warning
+    assert warnings_of(model, env=None) == [warning]
+    assert warnings_of(model, normalise=False) == []
+    file = normalised[name, True].parent.parent / f"{name}.pkl"
+    assert warnings_of(model, normalise=file) == []
+    env = VecNormalize.load(str(file), make_vec_env("CartPole-v1", 8))
+    assert warnings_of(model, env) == []
+    assert warnings_of(load(normalised[name, True], env, device="cpu")) == []
 
 
 @pytest.mark.parametrize("file", ["vecnormalize.pkl", "vec_normalize.pkl", "my_VecNormalise_2.pkl"])

@@ -1,6 +1,7 @@
 """`smooth`: the core is not changed, and the recommended policy is no worse."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from policy_inertia import (
     Limit,
     Policy,
     SmoothActions,
+    calibrate,
     evaluate,
     export,
     load_core,
@@ -25,6 +27,7 @@ from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.spaces_with_core import SpacesWithCore
 from policy_inertia.run_settings import settings
 from policy_inertia.seeds import Stream, stream_seed
+from policy_inertia.smoothing.goals import BudgetGoal
 from policy_inertia.smoothing.lab import Lab
 from policy_inertia.smoothing.smooth_folder import folder_name
 from tests.support import probes
@@ -98,7 +101,12 @@ def test_filter_within_a_limit_without_a_loss_is_enough(
     result = smooth(unsure, probes.DeadZone, limit=Limit(0.3, 4), out=tmp_path / "run", **FEW)
     assert list(result.candidates) == ["core", "filter", "hysteresis"]
     assert result.recommended == "hysteresis"
-    assert result.frontiers == {}
+    assert list(result.frontiers) == ["hysteresis"]
+    table = result.frontiers["hysteresis"]
+    assert table == result.policy.calibration
+    assert max(row.figures["oscillation_ratio"] or 0 for row in table.rows) <= 0.3 + 4 / 19
+    assert "budget  hysteresis (threshold)" in str(result)
+    assert "on other episodes, all within the limit." in str(result)
 
 
 def test_folder_is_refused_to_another_core_and_kept_from_a_second_run(tmp_path: Path) -> None:
@@ -112,16 +120,63 @@ def test_folder_is_refused_to_another_core_and_kept_from_a_second_run(tmp_path: 
     assert looser.recommended == "core"
 
 
+def test_resume_in_a_folder_with_nothing_to_resume_is_warned_of_once(tmp_path: Path) -> None:
+    short = {**SHORT, "steps": 200, "calibration_episodes": 2}
+    messages: list[str] = []
+    smooth(
+        jittery,
+        probes.DeadZone,
+        0.1,
+        out=tmp_path / "run",
+        resume=True,
+        warn=messages.append,
+        **short,
+    )
+    (warning,) = messages
+    assert warning.endswith("run holds nothing to resume: the smoothing starts from the beginning")
+
+
+def test_folder_of_a_smoothing_that_was_stopped_is_called_unfinished(tmp_path: Path) -> None:
+    def stop(stage: str, done: int, of: int) -> None:
+        if stage == "calibrating hysteresis":
+            raise KeyboardInterrupt
+
+    few: dict[str, Any] = {"out": tmp_path / "run", "hysteresis_only": True, **FEW}
+    with pytest.raises(KeyboardInterrupt):
+        smooth(unsure, probes.DeadZone, 0.15, watch=stop, **few)
+    with pytest.raises(InputError, match="holds an unfinished smoothing: add --resume to go on"):
+        smooth(unsure, probes.DeadZone, 0.15, **few)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = smooth(unsure, probes.DeadZone, 0.15, resume=True, **few)
+    assert result.recommended == "hysteresis"
+
+
 def test_default_folders_of_two_cores_differ() -> None:
     names = [
-        folder_name("CartPole-v1", core, "smooth", 0).name
-        for core in ("a/jittery.zip", "b/calm.zip", "<lambda>")
+        folder_name("CartPole-v1", core, digest, "smooth", 0).name
+        for core, digest in (
+            ("a/jittery.zip", "0123456789abcdef"),
+            ("b/jittery.zip", "fedcba9876543210"),
+            ("<lambda>", "0123456789abcdef"),
+        )
     ]
     assert names == [
-        "CartPole-v1-smooth-jittery-0",
-        "CartPole-v1-smooth-calm-0",
-        "CartPole-v1-smooth-lambda-0",
+        "CartPole-v1-smooth-jittery-012345-0",
+        "CartPole-v1-smooth-jittery-fedcba-0",
+        "CartPole-v1-smooth-lambda-012345-0",
     ]
+
+
+def test_default_folder_is_named_by_the_core_and_its_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = smooth(unsure, probes.DeadZone, 0.9, **FEW)
+    assert result.recommended == "core"
+    digest = load_core(unsure, probes.DeadZone).digest
+    (folder,) = Path("runs").iterdir()
+    assert folder.name == f"DeadZone-smooth-unsure-{digest[:6]}-0"
 
 
 def test_best_controller_that_was_evaluated_is_used_and_not_the_last(
@@ -157,6 +212,19 @@ def test_controllers_are_compared_at_the_same_oscillation_on_episodes_of_their_o
         assert lab.best_at_budget(policies, 0.1) == 0  # equal: the last one, which comes first
         assert lab.best_within(policies, Limit(0.1, 2)) == 0
     assert {stage for stage, _, _ in stages} == {"choosing a controller"}
+
+
+def test_search_close_to_the_budget_is_watched() -> None:
+    coarse = calibrate(
+        fresh("sac", probes.Both, hidden=(8,)), probes.Both, 8, 0, settings=[0.0, 0.01, 5.0]
+    )
+    stages: list[tuple[str, int, int]] = []
+    with opened(probes.Both, 8, None) as envs:
+        lab = Lab(envs, settings("sac", "CartPole-v1"), 8, lambda *stage: stages.append(stage))
+        assert BudgetGoal(0.1).adjusted(coarse, "controller", lab).calibration is not None
+    assert {stage for stage, _, _ in stages} == {"refining controller"}
+    assert stages[0][1] == 0
+    assert stages[-1][1] == stages[-1][2] > 0
 
 
 def test_needless_switching_is_trained_away_at_full_return(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def vector_instructions() -> list[str]:
     """What decides about the order of additions in compiled sums."""
     info = Path("/proc/cpuinfo")
     flags = set(info.read_text().split()) if info.exists() else set()
-    names = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")
+    names = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16")
     return [platform.machine(), *(name for name in names if name in flags)]
 
 

@@ -79,9 +79,14 @@ class Counter:
         if self.progress is not None:
             self.progress(self.done, self.expected)
 
-    def finish(self) -> None:
-        """Say that no more measurements follow."""
+    def start(self) -> None:
+        """Say that the first measurement is under way."""
         if self.progress is not None:
+            self.progress(0, self.expected)
+
+    def finish(self) -> None:
+        """Say that no more measurements follow, if there were any."""
+        if self.progress is not None and self.done:
             self.progress(self.done, self.done)
 
 

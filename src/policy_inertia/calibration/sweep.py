@@ -62,7 +62,7 @@ def calibrate(
         settings: The settings to measure. By default they go from the loosest to where the policy
             hardly ever switches, and are closer together where the oscillation ratio changes fast.
         env_kwargs: Arguments of the env.
-        progress: Called after each setting.
+        progress: Called at the start and after each setting.
 
     Raises:
         InputError: The policy holds its actions by itself, or no task is known.
@@ -83,6 +83,7 @@ def calibrate(
         env, env_kwargs = policy.task, env_kwargs or policy.env_kwargs
     modes = policy.modes()
     count = Counter(progress, SETTINGS * (2 if len(modes) == 1 else 2 + len(modes)))
+    count.start()
     with opened(env, episodes, env_kwargs) as envs:
         calibration = Episodes(envs, episodes, seed, measured=count)
         first = first_settings(policy, calibration.run) if settings is None else list(settings)
@@ -106,7 +107,11 @@ def calibrate(
 
 
 def refine(
-    policy: Policy, env: EnvLike | Envs, budget: float, env_kwargs: dict[str, Any] | None = None
+    policy: Policy,
+    env: EnvLike | Envs,
+    budget: float,
+    env_kwargs: dict[str, Any] | None = None,
+    progress: Progress | None = None,
 ) -> Policy:
     """Add settings to a calibration, between the one that keeps a budget and the next looser one.
 
@@ -115,6 +120,7 @@ def refine(
         env: Where it was calibrated.
         budget: The budget.
         env_kwargs: Arguments of the env.
+        progress: Called before the first setting that is added, and after each.
 
     Returns:
         The policy with more rows; the same if no setting keeps the budget, or all do.
@@ -123,8 +129,9 @@ def refine(
     assert table is not None, "only a calibration can be refined"
     rows = list(table.rows)
     close = CLOSE if policy.spaces.actions.finite else CLOSE_SHARE * budget
+    count = Counter(progress, HALVINGS)
     with opened(env, table.episodes, env_kwargs) as envs:
-        episodes = Episodes(envs, table.episodes, table.seed)
+        episodes = Episodes(envs, table.episodes, table.seed, measured=count)
         for _ in range(HALVINGS):
             low = loosest_within(rows, _smallest_budget, budget)
             if low is None or low is rows[0]:
@@ -136,8 +143,11 @@ def refine(
             apart = high.oscillation_ratio - low.oscillation_ratio > close
             if not apart or _is_cliff(low.setting, high.setting):
                 break
+            if not count.done:
+                count.start()
             middle = policy.at_row(dataclasses.replace(low, setting=_middle(low, high)))
             rows.insert(place, episodes.row(middle, _middle(low, high)))
+    count.finish()
     return policy.replace(calibration=dataclasses.replace(table, rows=tuple(rows)))
 
 

@@ -43,8 +43,8 @@ class Compare(Command):
 
     def run(self) -> None:
         say(  # at once: loading the libraries takes seconds, and the runs take minutes
-            f"Comparing {', '.join(self.methods)} on {self.env}, with {self.seeds} seeds and "
-            f"{self.steps:,} steps a run, in {self.out}"
+            f"Comparing {', '.join(self.methods)} on {self.env}, with {self.seeds} "
+            f"seed{'s' * (self.seeds != 1)} and {self.steps:,} steps a run, in {self.out}"
         )
         from policy_inertia.study.run.scheduler import compare
 

@@ -88,7 +88,8 @@ class Evaluate(Command):
             sys.stdout.write(json.dumps(figures, indent=1) + "\n")
             return
         place = env_id if env is env_id else f"{env_id} ({self.simulator})"
-        show_figures(f"{label_of(policy)} on {place}, {self.episodes} episodes", figures)
+        episodes = f"{self.episodes} episode{'s' * (self.episodes != 1)}"
+        show_figures(f"{label_of(policy)} on {place}, {episodes}", figures)
 
     def _ruled(self, policy: Any) -> Any:
         """The policy with the rules of the flags; what was measured without them is left out."""

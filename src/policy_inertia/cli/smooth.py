@@ -30,7 +30,7 @@ from policy_inertia.cli.flags import (
     default_is,
     foreign_options,
 )
-from policy_inertia.cli.smooth_progress import smoothing_progress
+from policy_inertia.cli.stages import staged_progress
 from policy_inertia.cli.view import say, warn
 
 
@@ -106,6 +106,7 @@ class Smooth(Command):
         from policy_inertia.actions.cost_file import read_costs
         from policy_inertia.drawing.calibration_plot import draw_calibrations
         from policy_inertia.planner.known_edges import named_edge
+        from policy_inertia.policies.core_loaders import load_core
         from policy_inertia.smoothing.controller import method_name
         from policy_inertia.smoothing.smooth import smooth
         from policy_inertia.smoothing.smooth_folder import folder_name
@@ -113,11 +114,15 @@ class Smooth(Command):
         changes: dict[str, Any] = {"env_kwargs": assignments("--env-kwargs", self.env_kwargs)}
         changes |= assignments("--set", self.set)
         held_to = allowance(self.limit, self.burst)
+        core = load_core(
+            self.core, self.env, env_kwargs=changes["env_kwargs"], **self._core_options()
+        )
         method = method_name(self.mu, held_to)
-        folder = self.options.out or folder_name(self.env, self.core.name, method, self.seed)
-        with smoothing_progress(self.steps, self.options.quiet) as stages:
+        about = (self.env, self.core.name, core.digest, method, self.seed)
+        folder = self.options.out or folder_name(*about)
+        with staged_progress(self.steps, self.options.quiet) as stages:
             result = smooth(
-                self.core,
+                core,
                 self.env,
                 budget=self.budget,
                 limit=held_to,
@@ -137,15 +142,6 @@ class Smooth(Command):
                 progress=stages.train,
                 watch=stages.watch,
                 warn=warn,
-                core_options=foreign_options(
-                    self.normalise,
-                    self.output,
-                    self.output_name,
-                    self.temperature,
-                    self.trust,
-                    self.clip,
-                    self.frame_stack,
-                ),
                 dimensions=self.dimensions or None,
                 log=self.options.log,
                 **changes,
@@ -159,3 +155,14 @@ class Smooth(Command):
             draw_calibrations(result.frontiers, title, picture, edges, measure)
             say(f"Picture: {picture}")
         say(f"The recommended policy is in {folder}; evaluate, record, export and dial take it")
+
+    def _core_options(self) -> dict[str, Any]:
+        return foreign_options(
+            self.normalise,
+            self.output,
+            self.output_name,
+            self.temperature,
+            self.trust,
+            self.clip,
+            self.frame_stack,
+        )

@@ -4,13 +4,14 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
 from tyro.conf import Positional, Suppress, arg
 
 from policy_inertia.cli.command import Command, read_flags
 from policy_inertia.cli.flags import Assignments, EnvKwargs, RunOptions, assignments
-from policy_inertia.cli.progress import training_progress
+from policy_inertia.cli.stages import staged_progress
 from policy_inertia.cli.view import say, show_best_settings, show_figures, warn
 from policy_inertia.errors import InputError
 
@@ -92,9 +93,17 @@ class Train(Command):
 
         config = self._run_config()
         folder = self.options.out or default_folder(config.env, config.method, config.seed)
-        with training_progress(config.steps, self.options.quiet) as progress:
-            resume, log = self.options.resume, self.options.log
-            run(config, folder, resume=resume, progress=progress, warn=warn, log=log)
+        with staged_progress(config.steps, self.options.quiet) as stages:
+            stages.start_training()
+            run(
+                config,
+                folder,
+                resume=self.options.resume,
+                progress=stages.train,
+                warn=warn,
+                calibrating=partial(stages.watch, "calibrating"),
+                log=self.options.log,
+            )
         result = read_result(folder)
         rows = {"sampled": result.sampled, "greedy": result.greedy, "core": result.core}
         if result.calibration is not None:  # it acts greedily, at its loosest setting

@@ -39,7 +39,8 @@ def draw_calibrations(
         for m in measures
     ]
     names = sorted({table.setting_name for table in tables.values()})
-    panels.append(_panel(f"{', '.join(names)} (log10)", _log_setting, tables, against))
+    label = f"{', '.join(names)} (log10{', above 0 only' * _any_left_out(tables)})"
+    panels.append(_panel(label, _log_setting, tables, against))
     save(panels, f"{title}: each dot is one setting, greedy actions", path, legend=True)
 
 
@@ -49,6 +50,11 @@ def _value(measure: Measure) -> Height:
 
 def _log_setting(row: Row | FilterRow) -> float | None:
     return math.log10(row.setting) if row.setting > 0 else None
+
+
+def _any_left_out(tables: Tables) -> bool:
+    """Whether a setting has no logarithm."""
+    return any(_log_setting(row) is None for table in tables.values() for row in table.rows)
 
 
 def _edge_lines(

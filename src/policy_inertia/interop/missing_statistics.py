@@ -1,7 +1,8 @@
-"""Zips whose model was trained inside a VecNormalize: where its statistics are, or that they lack.
+"""Models that were trained inside a VecNormalize: where its statistics are, or that they lack.
 
-A zip of Stable-Baselines3 does not hold the statistics. Without them the policy sees observations
-on another scale than it was trained on, and acts badly without any error.
+A zip of Stable-Baselines3 does not hold the statistics, and neither does a model that was loaded
+from one. Without them the policy sees observations on another scale than it was trained on, and
+acts badly without any error.
 """
 
 from __future__ import annotations
@@ -76,6 +77,30 @@ def statistics_for(
     return None
 
 
+def warn_of_model(
+    model: Any, name: str, space: gym.Space[Any], warn: Callable[[str], None]
+) -> None:
+    """Warn if a live model without a VecNormalize was trained inside one; see `_normalised`.
+
+    Args:
+        model: The model.
+        name: What messages call it.
+        space: The env's observation space.
+        warn: Called with the warning.
+    """
+    if hasattr(model, "learning_starts"):
+        needed = _out_of_bounds(getattr(model, "_last_obs", None), space)
+    else:
+        needed = getattr(model, "_last_original_obs", None) is not None
+    if needed:
+        warn(
+            f"{name} was trained inside a VecNormalize and no longer has its statistics: if it "
+            "normalised observations, give them as normalise=... (the VecNormalize, or its .pkl), "
+            "or the policy sees observations on another scale than in training; normalise=False "
+            "says that it did not"
+        )
+
+
 def _beside(path: Path, spaces: Spaces) -> Path | None:
     """Statistics that lie beside a zip and fit the env."""
     folders = [path.parent, path.with_suffix("")]
@@ -107,13 +132,20 @@ def _normalised(path: Path, data: dict[str, Any], space: gym.Space[Any]) -> bool
     """
     if "learning_starts" not in data:
         return data.get("_last_original_obs") is not None
-    if not isinstance(space, gym.spaces.Box) or not isinstance(data.get("_last_obs"), dict):
+    if not isinstance(data.get("_last_obs"), dict):
         return False
     try:
         with parsing(path, "an observation", ""):
             pickled = base64.b64decode(data["_last_obs"][":serialized:"])
             last = pickled_array(read_pickle(pickled))
     except InputError:
+        return False
+    return _out_of_bounds(last, space)
+
+
+def _out_of_bounds(last: Any, space: gym.Space[Any]) -> bool:
+    """Whether a batch of observations has numbers that the env cannot return."""
+    if not isinstance(space, gym.spaces.Box) or not isinstance(last, np.ndarray):
         return False
     if last.shape[1:] != space.shape or last.dtype.kind != "f":
         return False

@@ -18,6 +18,7 @@ from policy_inertia.actions.per_head import per_head
 from policy_inertia.envs.spaces import Spaces
 from policy_inertia.errors import InputError
 from policy_inertia.interop.frame_stacks import frame_stack, refuse_frames, stack_of_model
+from policy_inertia.interop.missing_statistics import warn_of_model
 from policy_inertia.interop.sb3_actor import rebuild_actor, refuse_other_bounds
 from policy_inertia.interop.sb3_network import (
     MASKABLE_POLICIES,
@@ -28,6 +29,7 @@ from policy_inertia.interop.sb3_network import (
 from policy_inertia.interop.sb3_recurrent import is_recurrent
 from policy_inertia.interop.vec_normalize import (
     after_statistics,
+    normalises,
     read_statistics,
     statistics_of_model,
 )
@@ -60,11 +62,13 @@ def load_model(model: Any, env: Any, options: CoreOptions) -> Core | ContinuousC
     normalise = options.normalise
     if normalise is None:
         normalise = statistics_of_model(model, env)
+    name = options.name or source_name(model)
+    if normalise is None and not normalises(env):
+        warn_of_model(model, name, space, options.warn)
     statistics = read_statistics(normalise, spaces)
     stack = options.frame_stack or stack_of_model(model, spaces)
     frames = frame_stack(stack, space, spaces)
     if isinstance(spaces.actions, Box):
-        name = options.name or source_name(model)
         trained = model.action_space
         refuse_other_bounds(
             (getattr(trained, "low", None), getattr(trained, "high", None)), spaces.actions, name
@@ -79,7 +83,6 @@ def load_model(model: Any, env: Any, options: CoreOptions) -> Core | ContinuousC
         kind, function, layers = read_policy(
             model.policy, space, spaces, statistics, type(model).__name__, frames
         )
-    name = options.name or source_name(model)
     masked = options.masks or _is_maskable(model.policy)
     return Core(name, spaces, kind, function, options.temperature, layers, space, masked=masked)
 

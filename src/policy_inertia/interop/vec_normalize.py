@@ -73,7 +73,7 @@ def statistics_of_model(model: Any, env: Any) -> Any:
 
     An env inside a VecNormalize returns normalised observations, so nothing is left to do.
     """
-    return None if _normalises(env) else model.get_vec_normalize_env()
+    return None if normalises(env) else model.get_vec_normalize_env()
 
 
 def after_statistics(function: OutputFunction, statistics: Layer | None) -> OutputFunction:
@@ -190,7 +190,7 @@ def _rescale(statistics: Statistics, shape: tuple[int, ...], name: str) -> Resca
     return Rescale(mean, np.sqrt(var + epsilon), clip if clip < np.inf else None)
 
 
-def _normalises(env: Any) -> bool:
+def normalises(env: Any) -> bool:
     """Whether an SB3 VecEnv has a VecNormalize among its wrappers."""
     while env is not None:
         if hasattr(env, "obs_rms"):

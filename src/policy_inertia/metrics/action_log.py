@@ -48,11 +48,12 @@ class ActionLog:
     def __str__(self) -> str:
         n, lengths = len(self.episodes), {len(episode) for episode in self.episodes}
         steps = f"{min(lengths):,} to {max(lengths):,}" if len(lengths) > 1 else f"{max(lengths):,}"
-        kinds_of = f"{len(self.names)} different actions"
+        kinds_of = f"{len(self.names)} different action{'s' * (len(self.names) != 1)}"
         if self.space.shape:
-            word = "heads" if self.space.finite else "numbers"
-            kinds_of = f"{math.prod(self.space.shape)} {word} in an action"
-        return f"{self.layout}: {n:,} episode{'s' * (n != 1)} of {steps} steps, {kinds_of}"
+            word, width = "head" if self.space.finite else "number", math.prod(self.space.shape)
+            kinds_of = f"{width} {word}{'s' * (width != 1)} in an action"
+        episodes = f"{n:,} episode{'s' * (n != 1)} of {steps} step{'s' * (max(lengths) != 1)}"
+        return f"{self.layout}: {episodes}, {kinds_of}"
 
 
 def log_of(

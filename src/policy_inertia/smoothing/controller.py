@@ -121,7 +121,7 @@ class Training:
         """Train a controller.
 
         Args:
-            calibrating: Called after each setting of the last controller's calibration.
+            calibrating: Called as the last controller's calibration goes on.
 
         Returns:
             The controllers that were evaluated in training, the last one first. Only the last one

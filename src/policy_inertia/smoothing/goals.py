@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from policy_inertia.actions.bucket import Limit
 from policy_inertia.actions.switching import Switching
-from policy_inertia.calibration.budget import best_setting, closest_to_budget
-from policy_inertia.calibration.sweep import refine
+from policy_inertia.calibration.budget import best_setting
 from policy_inertia.policies.policy import Policy
 from policy_inertia.smoothing.lab import Lab
 from policy_inertia.smoothing.verdict import (
@@ -81,7 +80,7 @@ class BudgetGoal:
         policy = ruled(policy, self.rules)
         # the paper's inertia has no dial: hysteresis around it meets the budget
         policy = policy if policy.calibration is not None else lab.calibrated(policy, name)
-        return closest_to_budget(refine(policy, lab.envs, self.budget), self.budget)
+        return lab.closest(policy, name, self.budget)
 
     def best(self, policies: Sequence[Policy], lab: Lab) -> int:
         return lab.best_at_budget([ruled(p, self.rules) for p in policies], self.budget)
@@ -92,8 +91,7 @@ class BudgetGoal:
         return decide(candidates, self.budget, stakes)
 
     def frontiers(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
-        tables = {name: candidate.policy.calibration for name, candidate in candidates.items()}
-        return {name: table for name, table in tables.items() if table is not None}
+        return calibrations(candidates)
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,13 @@ class LimitGoal:
         return decide_within(candidates, self.limit, stakes, rules=self.rules)
 
     def frontiers(self, candidates: Mapping[str, Candidate]) -> dict[str, Any]:
-        return {}  # the limit is kept at every setting
+        return calibrations(candidates)  # hysteresis keeps the limit at every threshold
+
+
+def calibrations(candidates: Mapping[str, Candidate]) -> dict[str, Any]:
+    """The calibrations of those candidates that have one, by name."""
+    tables = {name: candidate.policy.calibration for name, candidate in candidates.items()}
+    return {name: table for name, table in tables.items() if table is not None}
 
 
 def ruled(policy: Policy, rules: Switching | None) -> Policy:

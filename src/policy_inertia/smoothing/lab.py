@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from policy_inertia.actions.bucket import Limit
+from policy_inertia.calibration.budget import closest_to_budget
 from policy_inertia.calibration.filter_sweep import calibrate_filter
 from policy_inertia.calibration.first_settings import first_settings
 from policy_inertia.calibration.matched import best_at, rows_around
 from policy_inertia.calibration.measurements import Counter, Episodes
-from policy_inertia.calibration.sweep import calibrate
+from policy_inertia.calibration.sweep import calibrate, refine
 from policy_inertia.envs.vector import Envs
 from policy_inertia.evaluation.evaluate import evaluate
 from policy_inertia.metrics.measures import RETURN, Evaluation
@@ -113,6 +114,13 @@ class Lab:
         episodes, seed = self.config.calibration_episodes, self.config.seed
         return calibrate_filter(policy, self.envs, episodes, seed, progress=self.counting(name))
 
+    def closest(self, policy: Policy, name: str, budget: float) -> Policy:
+        """A calibrated policy as loose as a budget allows, by more settings around it."""
+        refined = refine(
+            policy, self.envs, budget, progress=partial(self.watch, f"refining {name}")
+        )
+        return closest_to_budget(refined, budget)
+
     def counting(self, name: str) -> Callable[[int, int], None]:
         """The progress of a calibration."""
         return lambda done, of: self.watch(f"calibrating {name}", done, of)
@@ -125,6 +133,7 @@ class Lab:
         count = Counter(
             lambda done, of: self.watch("choosing a controller", done, of), 4 * len(policies)
         )
+        count.start()
         episodes = self._selection(count)
         for policy in policies:
             settings = first_settings(policy, episodes.run)[::EVERY]

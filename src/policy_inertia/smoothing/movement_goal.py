@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from policy_inertia.calibration.budget import best_setting, closest_to_budget
-from policy_inertia.calibration.sweep import refine
+from policy_inertia.calibration.budget import best_setting
 from policy_inertia.errors import InputError
 from policy_inertia.metrics.filter_curve import FilterCurve, FilterRow
 from policy_inertia.metrics.measures import RETURN
@@ -80,7 +79,7 @@ class MovementGoal:
             policy = lab.calibrated(policy.within(self.limit), name)
         if self.budget is None:
             return best_setting(policy)
-        return closest_to_budget(refine(policy, lab.envs, self.budget), self.budget)
+        return lab.closest(policy, name, self.budget)
 
     def best(self, policies: Sequence[Policy], lab: Lab) -> int:
         if self.budget is None:

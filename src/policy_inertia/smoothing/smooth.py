@@ -95,7 +95,7 @@ def smooth(
         episodes: Held-out episodes on which the policies are compared.
         seed: Seed of training and of all episodes.
         out: Folder for the result; by default one under runs/ if a controller is trained.
-        resume: Continue in the folder `out`.
+        resume: Continue in the folder `out`; warn if there is nothing to continue.
         progress: Called after each evaluation in training.
         watch: Called as the other stages go on.
         warn: Called with each warning.
@@ -118,8 +118,7 @@ def smooth(
     config = controller_settings(env, actions, steps, mu, asked, warmup, seed, changes)
     bare = _bare_policy(core, config, train)
     with contextlib.ExitStack() as stack:
-        path = out or (folder_name(config.env, core.name, config.method, seed) if trains else None)
-        folder = None if path is None else SmoothFolder(Path(path), core_identity(core), resume)
+        folder = _folder(core, config, out, resume, warn) if out or trains else None
         if folder is not None:
             stack.callback(folder.close)
         about = (env, core, resume, progress, warn, log)
@@ -127,6 +126,19 @@ def smooth(
         envs = stack.enter_context(opened(env, episodes, config.test_kwargs))
         result = _answer(Lab(envs, config, episodes, watch), bare, asked, training)
         return result if folder is None else folder.save(result)
+
+
+def _folder(
+    core: Any,
+    config: RunConfig,
+    out: str | os.PathLike[str] | None,
+    resume: bool,
+    warn: Callable[[str], None],
+) -> SmoothFolder:
+    """The folder that was asked for, or else the one of this core."""
+    identity = core_identity(core)
+    own = folder_name(config.env, core.name, identity.digest, config.method, config.seed)
+    return SmoothFolder(Path(out or own), identity, resume, warn)
 
 
 class Asked(NamedTuple):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from policy_inertia.storage import FORMAT, read_json, write_json
 from policy_inertia.training.loop import default_folder
 
 ABOUT = "core.json"
+RESULT = "smooth.json"
+DIGITS = 6  # of a core's digest, in the names of folders
 
 
 @dataclass(frozen=True)
@@ -36,20 +40,30 @@ class SmoothFolder:
         path: The folder.
         core: The core's name and digest.
         resume: Go on in a folder that is about the same core.
+        warn: Called with a sentence if there is nothing to go on with.
 
     Raises:
         InputError: The folder is in use, holds something else, or is about another core.
     """
 
-    def __init__(self, path: Path, core: FrozenConfig, resume: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        core: FrozenConfig,
+        resume: bool,
+        warn: Callable[[str], None] = warnings.warn,
+    ) -> None:
         self.path, about = path, path / ABOUT
         if about.exists() and not resume:
+            finished = (path / RESULT).exists()
+            held = "a smoothed policy already" if finished else "an unfinished smoothing"
             raise InputError(
-                f"{path} holds a smoothed policy already: add --resume to go on with it, or choose "
-                "another --out"
+                f"{path} holds {held}: add --resume to go on with it, or choose another --out"
             )
         self._lock = claim(path, ABOUT, "smoothed policy")
         try:
+            if resume and not about.exists():
+                warn(f"{path} holds nothing to resume: the smoothing starts from the beginning")
             remove_temporary_files(path)
             self._describe(about, CoreDescription(core.name, core.digest))
         except BaseException:
@@ -76,7 +90,7 @@ class SmoothFolder:
     def save(self, result: Smoothed) -> Smoothed:
         """Write the recommended policy and the comparison, and return the result itself."""
         result.policy.save(self.path / "policy.safetensors")
-        write_json(self.path / "smooth.json", {"format": FORMAT, **result.to_dict()})
+        write_json(self.path / RESULT, {"format": FORMAT, **result.to_dict()})
         return result
 
     def close(self) -> None:
@@ -84,14 +98,15 @@ class SmoothFolder:
         self._lock.close()
 
 
-def folder_name(env: str, core: str, method: str, seed: int) -> Path:
-    """The folder of a core for which none is given; two cores of other names do not share it.
+def folder_name(env: str, core: str, digest: str, method: str, seed: int) -> Path:
+    """The folder of a core for which none is given; two cores do not share it.
 
     Args:
         env: The env's name.
         core: The core's name, or its path.
+        digest: The core's digest: files of different cores may have the same name.
         method: What is trained around it.
         seed: The seed.
     """
     stem = re.sub(r"[^\w.-]+", "-", Path(core).stem).strip("-") or "core"
-    return default_folder(env, f"{method}-{stem}", seed)
+    return default_folder(env, f"{method}-{stem}-{digest[:DIGITS]}", seed)

@@ -105,7 +105,9 @@ class Smoothed:
         if self.frontiers:
             amount = self.stakes.amount(self.stakes.core)
             lines += ["", frontier_table(self.frontiers, amount, self.budget)]
-            lines += ["Mean returns at the setting that keeps each budget, on other episodes.", ""]
+            within = "" if self.limit is None else ", all within the limit"
+            note = f"Mean returns at the setting that keeps each budget, on other episodes{within}."
+            lines += [note, ""]
         lines.append(f"Recommended: {self.verdict}")
         if self.verdict.met and not self.trained and wording.after:
             lines.append(wording.after)

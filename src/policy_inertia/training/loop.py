@@ -106,7 +106,7 @@ def run(
         spaces: The spaces of a frozen core, whose outputs ride behind the observations.
         loggers: More loggers, beside `metrics.jsonl` and TensorBoard.
         keep_evaluated: Keep the policy of every evaluation (`run_folder.evaluated_policies`).
-        calibrating: Called after each setting of the calibration.
+        calibrating: Called at the start and after each setting of the calibration.
         log: Names of trackers, such as "mlflow".
 
     Raises:

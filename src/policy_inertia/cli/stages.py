@@ -1,4 +1,4 @@
-"""The progress of `smooth`: one stage after the other, each with a bar of its own."""
+"""The progress of `train` and `smooth`: one stage after the other, each with its own bar."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ TRAINING = "training"
 
 
 @contextlib.contextmanager
-def smoothing_progress(steps: int, quiet: bool) -> Iterator[Stages]:
-    """Show the stages of `smooth`; with `quiet`, a line when each one starts."""
+def staged_progress(steps: int, quiet: bool) -> Iterator[Stages]:
+    """Show stages, one of which trains for so many steps; with `quiet`, lines instead of bars."""
     with contextlib.ExitStack() as stack:
         yield Stages(steps, quiet or not out.is_terminal, stack)
 
@@ -38,9 +38,13 @@ class Stages:
         self._enter(stage, lambda: counting(stage, of, self.plain))
         self._show(done, of)
 
+    def start_training(self) -> None:
+        """Show the training before its first figures are known."""
+        self._enter(TRAINING, lambda: training_progress(self.steps, self.plain))
+
     def train(self, step: int, figures: dict[str, Any], speed: float) -> None:
         """Show the training: the step, the newest figures and the steps per second."""
-        self._enter(TRAINING, lambda: training_progress(self.steps, self.plain))
+        self.start_training()
         self._show(step, figures, speed)
 
     def _enter(self, stage: str, display: Callable[[], Any]) -> None:
