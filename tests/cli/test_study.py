@@ -45,6 +45,9 @@ def test_a_study_of_cores_is_shown_from_its_records_without_training(
     code, text, _ = run(*words, "--dry-run")
     assert code == 0
     assert "hopper: 0 of 5 seeds to do" in text
+    code, text, _ = run("study", "transfer", "--records", tmp_path / "none", "--dry-run")
+    assert "dqn-cartpole: 5 of 5 seeds to do" in text
+    assert "ppo-signals: 3 of 3 seeds to do" in text
     code, text, _ = run(*words, "--only", "hopper", "--seeds", 2)
     assert code == 0
     assert "| Hopper | 2 |" in text

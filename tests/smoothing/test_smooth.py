@@ -27,8 +27,10 @@ from policy_inertia.policies.memory import PREVIOUS_ACTION
 from policy_inertia.policies.spaces_with_core import SpacesWithCore
 from policy_inertia.run_settings import settings
 from policy_inertia.seeds import Stream, stream_seed
+from policy_inertia.smoothing.controller import Training
 from policy_inertia.smoothing.goals import BudgetGoal
 from policy_inertia.smoothing.lab import Lab
+from policy_inertia.smoothing.measured import Measured
 from policy_inertia.smoothing.smooth_folder import folder_name
 from tests.support import probes
 from tests.support.cores import bright, jittery, light, unsure
@@ -225,6 +227,31 @@ def test_search_close_to_the_budget_is_watched() -> None:
     assert {stage for stage, _, _ in stages} == {"refining controller"}
     assert stages[0][1] == 0
     assert stages[-1][1] == stages[-1][2] > 0
+
+
+def test_what_was_measured_for_another_budget_is_not_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[int] = []
+    run = Training.run
+
+    def count(*args: Any) -> list[Policy]:
+        runs.append(1)
+        return run(*args)
+
+    monkeypatch.setattr(Training, "run", count)
+    brief = {**SHORT, "steps": 200, "episodes": 10, "out": tmp_path / "run", "resume": True}
+    brief["warn"] = lambda text: None  # nothing is there to be resumed
+    measured = Measured()
+    first = smooth(unsure, probes.DeadZone, 0.3, measured=measured, **brief)
+    second = smooth(unsure, probes.DeadZone, 0.1, measured=measured, **brief)
+    assert len(runs) == 1
+    assert second.candidates["core"] is first.candidates["core"]
+    alone = smooth(unsure, probes.DeadZone, 0.1, **brief)
+    assert len(runs) == 2
+    assert (alone.verdict, alone.frontiers) == (second.verdict, second.frontiers)
+    for name, candidate in alone.candidates.items():
+        assert candidate.figures == second.candidates[name].figures
 
 
 def test_needless_switching_is_trained_away_at_full_return(tmp_path: Path) -> None:

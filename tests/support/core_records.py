@@ -31,6 +31,7 @@ def moved(return_: float, fluctuation: float) -> dict[str, float]:
     }
 
 
-def switched(return_: float, oscillation: float) -> dict[str, float]:
-    """The figures of a policy with Discrete actions."""
-    return {"return": return_, "oscillation_ratio": oscillation}
+def switched(return_: float, oscillation: float, at_level: float | None = None) -> dict[str, float]:
+    """The figures of a policy with Discrete actions; old records have no return at a level."""
+    matched = {} if at_level is None else {"return_at_level": at_level}
+    return {"return": return_, "oscillation_ratio": oscillation, **matched}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from policy_inertia.errors import InputError
+from policy_inertia.metrics.calibration_table import Calibration, Row
 from policy_inertia.metrics.measures import RETURN
 from policy_inertia.policies.policy import Policy
 
@@ -12,13 +13,17 @@ def closest_to_budget(policy: Policy, budget: float) -> Policy:
 
     `policy.with_budget` raises an error instead where no setting keeps the budget.
     """
+    if policy.calibration is None:
+        return policy.with_budget(budget)  # says how to calibrate it
+    return policy.at_row(closest_row(policy.calibration, budget))
+
+
+def closest_row(table: Calibration, budget: float) -> Row:
+    """Return the row that keeps the budget, or else the smoothest one."""
     try:
-        return policy.with_budget(budget)
+        return table.within(budget)
     except InputError:
-        if policy.calibration is None:
-            raise
-    smoothest = min(policy.calibration.rows, key=lambda row: row.smallest_budget)
-    return policy.at_row(smoothest)
+        return min(table.rows, key=lambda row: row.smallest_budget)
 
 
 def best_setting(policy: Policy) -> Policy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from policy_inertia.metrics.calibration_table import Row
 from policy_inertia.metrics.measures import RETURN
 
 LEVELS = 21  # oscillation ratios at which whole curves are compared
+APART = 0.5  # as a share of the level: rows around it that differ by less are close enough
 
 Curve = Sequence[Row]
 """Rows from the loosest setting to the smoothest."""
@@ -64,6 +65,60 @@ def rows_around(
         else:
             below = middle
     return [rows[place] for place in sorted(rows)]
+
+
+def rows_beside(curve: Curve, measure: Callable[[Row], Row], start: int, level: float) -> list[Row]:
+    """Measure a known curve on other episodes, only around an oscillation ratio.
+
+    From the row at `start` it goes to where the curve crosses the level, and on in strides that
+    double until the new episodes cross it too. Then it halves the stretch between the two rows
+    around the level while they differ by more than `APART`.
+
+    Args:
+        curve: What is known of the curve.
+        measure: From a row of it to the row of the other episodes.
+        start: The place of the row to measure first.
+        level: The ratio.
+
+    Returns:
+        What was measured, from the loosest to the smoothest. The last row is above the level only
+        if the curve does not come down to it.
+    """
+    rows: dict[int, Row] = {}
+
+    def is_above(place: int) -> bool:
+        rows[place] = measure(curve[place])
+        return rows[place].oscillation_ratio > level
+
+    above, place, stride = is_above(start), start, 1
+    places = range(start + 1, len(curve)) if above else range(start - 1, -1, -1)
+    crossing = (p for p in places if (curve[p].oscillation_ratio > level) != above)
+    further = next(crossing, places[-1] if places else start)
+    while further != place:
+        last, place = place, further
+        if is_above(place) != above:
+            _narrow(min(last, place), max(last, place), rows, is_above, level)
+            break
+        end = places[-1]
+        further = min(place + stride, end) if above else max(place - stride, end)
+        stride *= 2
+    return [rows[place] for place in sorted(rows)]
+
+
+def _narrow(
+    loose: int, smooth: int, rows: Mapping[int, Row], is_above: Callable[[int], bool], level: float
+) -> None:
+    """Measure between two places, one above the level and one below, until they are close."""
+
+    def apart() -> float:
+        return rows[loose].oscillation_ratio - rows[smooth].oscillation_ratio
+
+    while smooth - loose > 1 and apart() > APART * level:
+        middle = (loose + smooth) // 2
+        if is_above(middle):
+            loose = middle
+        else:
+            smooth = middle
 
 
 def best_at(curves: Sequence[Curve], level: float) -> int:

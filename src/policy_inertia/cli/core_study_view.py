@@ -18,8 +18,9 @@ def show_missing(study: CoreStudy, folder: Path, records: CoreRecords) -> None:
     """Print how many seeds of each cell have no record yet."""
     runs = study.runs(folder.absolute())
     for cell in study.cells:
-        todo = [r for r in runs if r.cell is cell and records.read(r) is None]
-        say(f"{cell.name}: {len(todo)} of {len(study.seeds)} seeds to do")
+        own = [run for run in runs if run.cell is cell]
+        todo = [run for run in own if records.read(run) is None]
+        say(f"{cell.name}: {len(todo)} of {len(own)} seeds to do")
 
 
 def show_cores(

@@ -25,6 +25,7 @@ from policy_inertia.policies.protocol import Predictor
 from policy_inertia.policies.random_actions import RandomActions
 from policy_inertia.run_settings import RunConfig
 from policy_inertia.seeds import Stream, stream_seed
+from policy_inertia.smoothing.measured import Measured
 from policy_inertia.smoothing.safety import BATCH, SafetyTests
 from policy_inertia.smoothing.verdict import Candidate
 
@@ -43,12 +44,19 @@ class Lab:
         config: Seeds, and the number of episodes for calibration.
         episodes: Number of held-out episodes.
         watch: Called as each stage goes on.
+        measured: What is known from another budget.
     """
 
     def __init__(
-        self, envs: Envs, config: RunConfig, episodes: int, watch: Watch | None = None
+        self,
+        envs: Envs,
+        config: RunConfig,
+        episodes: int,
+        watch: Watch | None = None,
+        measured: Measured | None = None,
     ) -> None:
         self.envs, self.config, self.episodes, self._watch = envs, config, episodes, watch
+        self.measured = Measured() if measured is None else measured
         self.safety: SafetyTests | None = None
         """What tests every further candidate; None to compare intervals only."""
 
@@ -107,7 +115,10 @@ class Lab:
     def calibrated(self, policy: Policy, name: str) -> Policy:
         """Measure a policy at every setting, on the episodes of calibration."""
         episodes, seed = self.config.calibration_episodes, self.config.seed
-        return calibrate(policy, self.envs, episodes, seed, progress=self.counting(name))
+        return self.measured.once(
+            policy,
+            lambda: calibrate(policy, self.envs, episodes, seed, progress=self.counting(name)),
+        )
 
     def calibrated_filter(self, policy: ContinuousCore, name: str) -> ContinuousCore:
         """Measure the whole curve of a filter, on the episodes of calibration."""

@@ -40,6 +40,7 @@ from policy_inertia.smoothing.controller import (
 )
 from policy_inertia.smoothing.goals import Goal, TrainableGoal
 from policy_inertia.smoothing.lab import Lab, Watch
+from policy_inertia.smoothing.measured import Measured
 from policy_inertia.smoothing.smooth_folder import SmoothFolder, folder_name
 from policy_inertia.smoothing.smoothed import Smoothed
 from policy_inertia.smoothing.verdict import Candidate, Stakes, Verdict
@@ -73,6 +74,7 @@ def smooth(
     core_options: dict[str, Any] | None = None,
     dimensions: Sequence[Dimension] | None = None,
     log: Sequence[str] = (),
+    measured: Measured | None = None,
     **changes: Any,
 ) -> Smoothed:
     """Make `core` smooth without changing it, and recommend a policy; train only if filters fail.
@@ -102,6 +104,7 @@ def smooth(
         core_options: Options of `load_core`: `output`, `normalise`, `temperature`, `trust`, ...
         dimensions: What each number of a continuous action means; see `with_dimensions`.
         log: Names of trackers that get the figures of the training, such as "mlflow".
+        measured: What calls with other budgets have measured, and this one need not repeat.
         **changes: Further settings of the run, as `train` takes them.
 
     Raises:
@@ -124,7 +127,7 @@ def smooth(
         about = (env, core, resume, progress, warn, log)
         training = Training(config, folder.controller, *about) if folder and trains else None
         envs = stack.enter_context(opened(env, episodes, config.test_kwargs))
-        result = _answer(Lab(envs, config, episodes, watch), bare, asked, training)
+        result = _answer(Lab(envs, config, episodes, watch, measured), bare, asked, training)
         return result if folder is None else folder.save(result)
 
 
@@ -161,13 +164,13 @@ class Asked(NamedTuple):
 def _answer(lab: Lab, bare: Any, asked: Asked, training: Training | None) -> Smoothed:
     """Measure, train if it is needed, and recommend a policy."""
     started, wording = time.perf_counter(), asked.kind.wording
-    core = lab.candidate("core", bare)
+    core = lab.measured.once("core", lambda: lab.candidate("core", bare))
     if wording.measure.name not in core.values:
         raise InputError(
             f"an episode has a single step, so its {wording.measure.label} is not known: give an "
             "env whose episodes are longer"
         )
-    random = lab.random_returns(bare.spaces.masked)
+    random = lab.measured.once("random", lambda: lab.random_returns(bare.spaces.masked))
     stakes = Stakes(core, float(random.mean()), asked.loss, wording)
     if asked.safe is not None:
         lab.test_safety(core, random, asked.loss, asked.safe)
@@ -196,7 +199,9 @@ def _answer(lab: Lab, bare: Any, asked: Asked, training: Training | None) -> Smo
 
 def _controller(goal: TrainableGoal, training: Training, lab: Lab) -> Policy:
     """Train controllers, and return the best one at the setting that suits the goal."""
-    trained = training.run(lab.counting("the last controller"))
+    trained = lab.measured.once(
+        "trained", lambda: training.run(lab.counting("the last controller"))
+    )
     return goal.adjusted(trained[goal.best(trained, lab)], "controller", lab)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from stable_baselines3.common.env_util import make_vec_env
 
+from policy_inertia.calibration.matched import return_at
 from policy_inertia.study.core_plan import Cell, Core, CoreStudy
 from policy_inertia.study.core_records import RECORD, CoreRecords, read_core_record
 from policy_inertia.study.declared.transfer import BUDGETS, SIGNALS, STUDY
@@ -15,6 +16,7 @@ from policy_inertia.study.report.core_page import core_page
 from policy_inertia.study.run.core_job import core_job, execute
 from policy_inertia.study.run.core_training import algorithm_of
 from policy_inertia.training.run_folder import evaluated_policies
+from tests.support.calibrations import row
 
 ROOT = Path(__file__).parents[3]
 TINY = {"learning_starts": 50, "policy_kwargs": {"net_arch": [8], "n_quantiles": 4}}
@@ -91,7 +93,13 @@ def test_a_seed_trains_one_controller_for_all_budgets_and_goes_on_after_a_kill(
     for level in levels.values():
         assert level["recommended"] in ("core", "hysteresis", "controller")
         for name in ("hysteresis", "controller"):
-            assert 0 <= level[name]["oscillation_ratio"] <= 1
+            figures = level[name]
+            rows = [row(x["setting"], x["oscillation_ratio"], x["return"]) for x in figures["rows"]]
+            assert figures["return_at_level"] == pytest.approx(
+                return_at(rows, level["level"] + 1e-6), abs=0.1
+            )
+            chosen = figures["oscillation_ratio"], figures["return"]
+            assert chosen in [(r["oscillation_ratio"], r["return"]) for r in figures["rows"]]
     assert set(record.cpu_seconds) == {"core", "measured"}
     trained = evaluated_policies(run.path / "measured" / "controller")[40]
     before = trained.stat().st_mtime_ns

@@ -1,7 +1,8 @@
 """What a controller costs around other people's policies, compared with hysteresis.
 
 Losses are shares of what the core gains over random actions, one number for each seed. A core that
-is no better than random actions is left out.
+is no better than random actions is left out. The two are compared at the same oscillation ratio, or
+in old records, which have no such figures, at the settings that were chosen for the same budget.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ class TransferAtBudget:
         cell: Title of the cell.
         budget: The budget, as a share of the core's oscillation ratio.
         losses: The return that is lost against the core, by policy, one number for each seed.
-        oscillation: Oscillation ratios, by policy.
+        oscillation: Oscillation ratios at the chosen settings, by policy.
+        within_budget: In how many seeds the chosen setting keeps the budget, by policy.
+        levels: The oscillation ratios at which the losses are compared, one for each seed; empty if
+            they are compared at the chosen settings.
         recommended: What the recommended policy loses against the core.
         p: Student's p-value of "the controller loses as much as hysteresis", paired by seed, after
             Holm's correction for all rows; None if it is unknown.
@@ -38,6 +42,8 @@ class TransferAtBudget:
     budget: float
     losses: dict[str, list[float]] = field(default_factory=dict)
     oscillation: dict[str, list[float]] = field(default_factory=dict)
+    within_budget: dict[str, int] = field(default_factory=dict)
+    levels: list[float] = field(default_factory=list)
     recommended: list[float] = field(default_factory=list)
     p: float | None = None
 
@@ -84,14 +90,24 @@ def transfer_losses(cells: Mapping[str, Sequence[CoreRecord]]) -> list[TransferA
 
 def _row(title: str, budget: str, records: Sequence[CoreRecord]) -> TransferAtBudget:
     row = TransferAtBudget(
-        title, float(budget), {name: [] for name in POLICIES}, {name: [] for name in POLICIES}
+        title,
+        float(budget),
+        {name: [] for name in POLICIES},
+        {name: [] for name in POLICIES},
+        dict.fromkeys(POLICIES, 0),
     )
-    for record in records:
-        core, level = record.figures["core"], record.figures["policies"][budget]
-        losses = {"core": 0.0}
-        for name in POLICIES:
-            losses[name] = (core[RETURN.name] - level[name][RETURN.name]) / gain(record)
-            row.losses[name].append(losses[name])
-            row.oscillation[name].append(level[name][OSCILLATION.name])
-        row.recommended.append(losses[level["recommended"]])
+    measured = [record.figures["policies"][budget] for record in records]
+    matched = all("level" in level for level in measured)
+    compared = "return_at_level" if matched else RETURN.name
+    for record, level in zip(records, measured, strict=True):
+        core, ratios = record.figures["core"], {x: level[x][OSCILLATION.name] for x in POLICIES}
+        for name, ratio in ratios.items():
+            loss = (core[RETURN.name] - level[name][compared]) / gain(record)
+            row.losses[name].append(loss)
+            row.oscillation[name].append(ratio)
+            row.within_budget[name] += ratio <= record.figures["budgets"][budget]
+        recommended = {"core": core, **level}[level["recommended"]]
+        row.recommended.append((core[RETURN.name] - recommended[RETURN.name]) / gain(record))
+        if matched:
+            row.levels.append(level["level"])
     return row

@@ -8,7 +8,11 @@ from policy_inertia.drawing.plots import Panel
 from policy_inertia.metrics.measures import OSCILLATION, RETURN
 from policy_inertia.study.analysis.core_gain import better_than_random
 from policy_inertia.study.analysis.statistics import mean_and_t_interval
-from policy_inertia.study.analysis.transfer_losses import TransferAtBudget, transfer_losses
+from policy_inertia.study.analysis.transfer_losses import (
+    POLICIES,
+    TransferAtBudget,
+    transfer_losses,
+)
 from policy_inertia.study.core_plan import LOSS
 from policy_inertia.study.core_records import CoreRecord
 from policy_inertia.study.report.markdown_cells import head, interval, plus_minus, row
@@ -48,8 +52,9 @@ def core_table(cells: Cells) -> str:
 def loss_table(rows: Sequence[TransferAtBudget]) -> str:
     """Return a line for each core and budget: losses as shares of (core - random)."""
     lines = head(
-        *("core", "budget", "oscillation: hysteresis", "controller", "loss: hysteresis"),
-        *("controller", "controller minus hysteresis", "upper 95% bound", f"misses {LOSS:.0%}"),
+        *("core", "budget", "oscillation: hysteresis", "controller", "keep the budget"),
+        *("compared at", "loss: hysteresis", "controller", "controller minus hysteresis"),
+        *("upper 95% bound", f"misses {LOSS:.0%}"),
     )
     for r in rows:
         oscillation = [mean_and_t_interval(values).value for values in r.oscillation.values()]
@@ -58,6 +63,8 @@ def loss_table(rows: Sequence[TransferAtBudget]) -> str:
                 r.cell,
                 f"{r.budget:g}",
                 *(f"{value:.3f}" for value in oscillation),
+                f"{' and '.join(map(str, r.within_budget.values()))} of {len(r.recommended)}",
+                _compared_at(r),
                 *(plus_minus(mean_and_t_interval(v), ".1%") for v in r.losses.values()),
                 interval(r.difference, ".1%", r.resolved),
                 f"{r.upper:+.1%}",
@@ -67,14 +74,25 @@ def loss_table(rows: Sequence[TransferAtBudget]) -> str:
     return "\n".join(lines)
 
 
+def _compared_at(r: TransferAtBudget) -> str:
+    """At which oscillation ratio the losses are compared."""
+    if not r.levels:
+        return "the same budget"
+    return f"oscillation {mean_and_t_interval(r.levels).value:.3f}"
+
+
 def answer(rows: Sequence[TransferAtBudget]) -> str:
     """Return in how many rows the study's aims are met."""
     close = sum(r.upper < LOSS for r in rows)
     better = sum(r.resolved and r.difference.value < 0 for r in rows)
+    matched = sum(bool(r.levels) for r in rows)
     misses, verdicts = sum(r.misses for r in rows), sum(len(r.recommended) for r in rows)
+    hysteresis, controller = (sum(r.within_budget[name] for r in rows) for name in POLICIES)
     return (
         f"The upper 95% bound of the controller's loss against hysteresis is under {LOSS:.0%} of "
         f"(core − random) in {close} of {len(rows)} rows. The controller is resolved to be better "
-        f"in {better}. The recommended policy lost more than {LOSS:.0%} in {misses} of {verdicts} "
-        "verdicts."
+        f"in {better}. They are compared at matched oscillation in {matched} rows, and at the same "
+        f"budget in {len(rows) - matched}. The recommended policy lost more than {LOSS:.0%} in "
+        f"{misses} of {verdicts} verdicts. On fresh episodes, hysteresis kept the budget in "
+        f"{hysteresis} of {verdicts} cases, and the controller in {controller}."
     )
