@@ -34,10 +34,10 @@ def held(return_: float, calibrated: float, crashes: float = 0.0) -> dict[str, A
     return {"greedy": greedy, "sampled": sampled, "calibrated_return": calibrated}
 
 
-def line(label: str, method: str, seeds: list[dict[str, Any]]) -> LineResults:
+def line(label: str, method: str, seeds: list[dict[str, Any]], **settings: Any) -> LineResults:
     n = len(seeds)
     empty: list[Any] = [[] for _ in range(n)]
-    config = {"gamma": 0.9}
+    config = {"gamma": 0.9, "config": settings}
     return LineResults(
         label, "T", method, "E", config, list(range(n)), [], empty, empty, {}, {0.1: seeds}
     )
@@ -128,6 +128,34 @@ def test_the_best_rival_has_the_highest_return_and_no_dial() -> None:
     assert against.safest_crash_rate.value == pytest.approx(0.1)
     alone = rows(ours)
     assert compare_with_rivals(alone, alone[0]) is None
+
+
+def test_a_dials_learner_with_a_fixed_price_is_a_rival() -> None:
+    ours = line("dial", "dial-dqn", [held(5.0, 0)])
+    learner = line("twin critics", "dial-dqn", [held(4.0, 0)], price=0.0)
+    learner = dataclasses.replace(learner, tuned_limits={0.1: [held(3.0, 0)]})
+    table = rows(ours, learner)
+    assert [(m.name, m.dial) for m in table] == [
+        ("dial", True),
+        ("twin critics", False),
+        ("twin critics, tuned in a bucket", False),
+    ]
+    (against,) = rival_comparisons(table, "greedy")
+    assert (against.ours.name, against.best.name) == ("dial", "twin critics")
+
+
+def test_a_policy_within_a_limit_is_no_rival_of_itself() -> None:
+    ours = line("dial", "dial-dqn", [held(5.0, 0)])
+    within = {0.1: [held(9.0, 0)]}
+    ours = dataclasses.replace(ours, limits=within, tuned_limits=within)
+    table = rows(ours, line("dqn", "dqn", [held(4.0, 0)]))
+    compared = rival_comparisons(table, "greedy")
+    assert {c.ours.name for c in compared} == {m.name for m in table if m.name != "dqn"}
+    assert {c.best.name for c in compared} == {"dqn"}
+    # records of earlier versions call the method of such rows "bucket"
+    old = [dataclasses.replace(m, dial=m.name == "dial") for m in table]
+    (against,) = rival_comparisons(old, "greedy")
+    assert against.best.name == "dqn"
 
 
 def test_the_discounted_return_is_the_one_worked_out_by_hand() -> None:

@@ -4,11 +4,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from policy_inertia.study.analysis.at_budget import TUNED, at_budgets, read_records
+from policy_inertia.study.analysis.at_budget import (
+    TUNED,
+    at_budgets,
+    budget_records,
+    read_records,
+    rival_comparisons,
+)
+from policy_inertia.study.analysis.constant_action import LABEL
 from policy_inertia.study.analysis.paired import paired_differences
 from policy_inertia.study.declared.limit import BUDGETS, STUDY
 from policy_inertia.study.report.markdown import MEASURED, budget_tables, paired_page
-from policy_inertia.study.run_records import Records, read_record
+from policy_inertia.study.run_records import Records, read_record, recorded_results
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "results" / "limit"
@@ -84,6 +91,21 @@ def test_the_figures_in_the_table_are_those_of_the_runs() -> None:
                 assert figures.get("return", np.nan) == pytest.approx(expected, 1e-5, nan_ok=True)
                 compared += 1
     assert compared > 100
+
+
+def test_the_methods_in_the_table_are_those_of_the_runs() -> None:
+    of_runs = budget_records(recorded_results(STUDY, Records(RESULTS)))
+    written = [r for r in read_records(RESULTS / "records.csv") if r.label != LABEL]
+    assert len(written) == len(of_runs)
+    assert {(r.label, r.method) for r in written} == {(r.label, r.method) for r in of_runs}
+
+
+def test_the_learner_without_a_price_is_a_rival_of_the_dials() -> None:
+    compared = rival_comparisons(at_budgets(read_records(RESULTS / "records.csv")), "greedy")
+    rivals = {c.best.name for c in compared}
+    assert not any(c.ours.name.startswith("twin critics") for c in compared)
+    assert not any(name.startswith(("dial by price", "limit")) for name in rivals)
+    assert any(name.startswith("twin critics") for name in rivals)
 
 
 def test_what_the_page_says_of_no_limit_is_the_mean_of_the_runs() -> None:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from policy_inertia.algorithms.interface import Traits
 from policy_inertia.errors import InputError
 from policy_inertia.files import write_file
 from policy_inertia.methods import DISCRETE, TABLES, Method, find_method
@@ -26,6 +27,7 @@ from policy_inertia.metrics.measures import (
     RETURN,
     Measure,
 )
+from policy_inertia.schema import read_into
 from policy_inertia.storage import read_file
 from policy_inertia.study.analysis.statistics import Estimate, mean_and_t_interval
 from policy_inertia.study.results import Levels, LineResults, Results
@@ -33,7 +35,8 @@ from policy_inertia.study.results import Levels, LineResults, Results
 Actions = Literal["greedy", "sampled"]
 ACTIONS: tuple[Actions, ...] = ("greedy", "sampled")
 CORE = "core of "  # starts the label of a dial's core without its controller, with a filter
-FILTER = "hysteresis"  # what records call a core's filter; of Box actions it is the best one
+FILTER = "hysteresis"  # the method of a policy that a filter smooths; of Box actions the best one
+BUCKET = "bucket"  # the method of a policy without a dial within a limit
 IN_BUCKET = ", in a bucket"  # ends the label of a policy within the best limit
 TUNED = ", tuned in a bucket"  # ... with the best price or threshold inside it
 CALIBRATED_RETURN = "calibrated_return"  # on the episodes that chose the setting
@@ -106,10 +109,13 @@ def budget_records(results: Results) -> list[Record]:
     records: list[Record] = []
     for experiment in results.experiments:
         for line in experiment.lines:
-            records += _line_records(line, line.label, line.method, line.budgets)
+            has_dial = line_traits(line).adjustable
+            method = line.method
+            if line_method(line).config.traits.adjustable and not has_dial:
+                method = FILTER  # a dial with a fixed price is none
+            records += _line_records(line, line.label, method, line.budgets)
             records += _line_records(line, CORE + line.label, FILTER, line.core_budgets)
-            plans = line_method(line).config.traits.limit
-            method = line.method if plans else "bucket"
+            method = line.method if has_dial else BUCKET
             records += _line_records(line, line.label + IN_BUCKET, method, line.limits)
             records += _line_records(line, line.label + TUNED, method, line.tuned_limits)
     if not records:
@@ -123,6 +129,17 @@ def budget_records(results: Results) -> list[Record]:
 def line_method(line: LineResults) -> Method:
     """Return the row of a line's method, for the kind of its actions."""
     return find_method(line.method, line.config.get("actions", DISCRETE))
+
+
+def line_traits(line: LineResults) -> Traits:
+    """Return what the policies of a line can do, with the settings of the line."""
+    own: dict[str, Any] = line.config.get("config", {})
+    return read_into(line_method(line).config, own).traits
+
+
+def base_name(name: str) -> str:
+    """Return the name of a policy without the limit around it."""
+    return name.removesuffix(TUNED).removesuffix(IN_BUCKET)
 
 
 def _known_method(name: str) -> Method | None:
@@ -274,13 +291,15 @@ class RivalComparison:
 def compare_with_rivals(rows: Sequence[AtBudget], ours: AtBudget) -> RivalComparison | None:
     """Compare `ours` with the rivals in `rows`; None if no rival keeps the budget as often.
 
-    A rival is a policy without a dial that keeps the budget for at least as many seeds.
+    A rival is a policy without a dial that keeps the budget for at least as many seeds. The same
+    policy within a limit is no rival, but its core is.
     """
     rivals = [
         m
         for m in rows
         if (m.task, m.budget, m.actions) == (ours.task, ours.budget, ours.actions)
         and not m.dial
+        and base_name(m.name) != base_name(ours.name)
         and len(m.records) >= len(ours.records)
         and m.records.keys() & ours.records.keys()
     ]
@@ -317,6 +336,7 @@ class CoreComparison:
     """A dial minus hysteresis on its own core, at one budget, paired by seed."""
 
     ours: AtBudget
+    core: AtBudget
     return_: Estimate
     crash_rate: Estimate | None
 
@@ -329,5 +349,6 @@ def core_comparisons(rows: Sequence[AtBudget], actions: Actions) -> list[CoreCom
         core = by_name.get((task, CORE + name, budget))
         return_ = None if core is None else difference(ours, core, RETURN.name)
         if core is not None and return_ is not None:
-            compared.append(CoreComparison(ours, return_, difference(ours, core, CRASHES.name)))
+            crashes = difference(ours, core, CRASHES.name)
+            compared.append(CoreComparison(ours, core, return_, crashes))
     return compared
