@@ -179,7 +179,8 @@ def test_the_rival_with_the_best_discounted_return_may_have_a_lower_return() -> 
 
 
 def test_records_survive_a_file(tmp_path: Path) -> None:
-    written = records(line("dqn", "dqn", [held(3.25, 3), UNREACHABLE]))
+    counted = {**held(3.25, 3), "trials": 240, "violations": 0, "chosen_by": "upper bound"}
+    written = records(line("dqn", "dqn", [counted, UNREACHABLE]))
     assert written[2] == Record("T", "dqn", "dqn", 1, 0.1, "greedy")
     write_records(tmp_path / "records.csv", written)
     read = read_records(tmp_path / "records.csv")
@@ -189,6 +190,15 @@ def test_records_survive_a_file(tmp_path: Path) -> None:
     for ours, theirs in zip(read, written, strict=True):
         assert ours.figures == pytest.approx(theirs.figures)
     assert read[0].figures[DISCOUNTED_RETURN] == pytest.approx(3.25)
+    assert (read[0].figures["trials"], read[0].figures["violations"]) == (240, 0)
+    assert (read[0].chosen_by, read[2].chosen_by) == ("upper bound", "")
+
+
+def test_records_without_rule_trials_and_violations_are_read(tmp_path: Path) -> None:
+    head = "task,label,method,seed,budget,actions,calibrated_return,return"
+    (tmp_path / "old.csv").write_text(f"{head}\nT,dqn,dqn,1,0.1,greedy,3,4\n")
+    (old,) = read_records(tmp_path / "old.csv")
+    assert old == Record("T", "dqn", "dqn", 1, 0.1, "greedy", {"calibrated_return": 3, "return": 4})
 
 
 def test_a_study_without_budgets_and_a_foreign_file_are_refused(tmp_path: Path) -> None:

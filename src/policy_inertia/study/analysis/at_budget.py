@@ -48,8 +48,10 @@ LARGEST_CSV = 2**26  # bytes
 class Record:
     """One run at one budget; without figures if no setting of the policy keeps the budget.
 
-    `figures` holds the measures of the final evaluation, the return in calibration, and the
-    discounted return (see `discounted_return`).
+    `figures` holds the measures of the final evaluation, the return in calibration, the discounted
+    return (see `discounted_return`), the number of settings that were measured for the choice, and
+    how often a limit was violated in all final episodes. `chosen_by` is what of the oscillation in
+    calibration had to be within the budget (`estimates.Rule`). Old records lack the last three.
     """
 
     task: str
@@ -59,6 +61,7 @@ class Record:
     budget: float
     actions: Actions
     figures: dict[str, float] = field(default_factory=dict)
+    chosen_by: str = ""
 
 
 def budget_measure(records: Iterable[Record]) -> Measure:
@@ -68,11 +71,13 @@ def budget_measure(records: Iterable[Record]) -> Measure:
 
 
 COLUMNS = ("task", "label", "method", "seed", "budget", "actions")
+CHOSEN_BY = "chosen_by"
+TRIALS, VIOLATIONS = "trials", "violations"
 
 
 def figure_names() -> list[str]:
     """Return the names of a record's figures: the columns of records.csv."""
-    return [CALIBRATED_RETURN, *MEASURES, DISCOUNTED_RETURN]
+    return [CALIBRATED_RETURN, *MEASURES, DISCOUNTED_RETURN, TRIALS, VIOLATIONS]
 
 
 def discounted_return(return_: float, length: float, terminated: float, gamma: float) -> float:
@@ -160,7 +165,9 @@ def _line_records(line: LineResults, label: str, method: str, levels: Levels) ->
                 if actions in entry:
                     calibrated, gamma = entry[CALIBRATED_RETURN], line.config["gamma"]
                     figures = evaluation_figures(entry[actions], calibrated, gamma)
-                yield Record(line.task, label, method, seed, budget, actions, figures)
+                    figures |= {name: entry[name] for name in (TRIALS, VIOLATIONS) if name in entry}
+                rule = entry.get(CHOSEN_BY, "")
+                yield Record(line.task, label, method, seed, budget, actions, figures, rule)
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
@@ -168,9 +175,10 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = figure_names()
-    writer.writerow((*COLUMNS, *names))
+    writer.writerow((*COLUMNS, *names, CHOSEN_BY))
     for r in records:
         cells = [*(getattr(r, name) for name in COLUMNS), *(r.figures.get(name) for name in names)]
+        cells.append(r.chosen_by)
         writer.writerow(f"{c:.6g}" if isinstance(c, float) else c for c in cells)
     write_file(path, text.getvalue().encode(errors="backslashreplace"))
 
@@ -199,7 +207,8 @@ def _record(row: dict[str, str]) -> Record:
         raise ValueError("a number is NaN or infinite")
     actions: Actions = "greedy" if row["actions"] == "greedy" else "sampled"
     task, label, method = (str(row[name] or "") for name in ("task", "label", "method"))
-    return Record(task, label, method, seed, budget, actions, figures)
+    rule = str(row.get(CHOSEN_BY) or "")
+    return Record(task, label, method, seed, budget, actions, figures, rule)
 
 
 @dataclass(frozen=True)

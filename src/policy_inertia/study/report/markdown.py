@@ -18,6 +18,7 @@ from policy_inertia.study.analysis.at_budget import (
     core_comparisons,
     rival_comparisons,
 )
+from policy_inertia.study.analysis.kept_budgets import kept_budgets, limit_violations
 from policy_inertia.study.analysis.paired import (
     Difference,
     PairedDifference,
@@ -46,7 +47,30 @@ def budget_page(records: Sequence[Record]) -> str:
             rival_table(rival_comparisons(rows, actions)) + "\n",
             core_table(core_comparisons(rows, actions)) + "\n",
         ]
+    tables.append(kept_table(records) + "\n")
+    if (text := violations_text(records)) is not None:
+        tables.append(text + "\n")
     return "\n".join(tables)
+
+
+def kept_table(records: Sequence[Record]) -> str:
+    """Return a line for each way to keep a budget: how often it is not kept on fresh episodes."""
+    lines = head("greedy actions", "chosen by", "cells", "above their budget")
+    for kept in kept_budgets(records):
+        share = f"{kept.above} ({kept.above / kept.cells:.1%})"
+        lines.append(row(kept.way, kept.chosen_by or "not recorded", str(kept.cells), share))
+    return "\n".join(lines)
+
+
+def violations_text(records: Sequence[Record]) -> str | None:
+    """Say how often limits were violated; None if no record has counted it."""
+    counted = limit_violations(records)
+    if counted is None:
+        return None
+    return (
+        f"Violations of limits, counted on all final episodes of {counted.cells:,} cells: "
+        f"{counted.count:,}."
+    )
 
 
 def budget_tables(
