@@ -13,13 +13,15 @@ from policy_inertia.study.analysis.at_budget import (
     Record,
     at_budgets,
     budget_records,
-    compare_with_rivals,
-    core_comparisons,
     difference,
     discounted_return,
     read_records,
-    rival_comparisons,
     write_records,
+)
+from policy_inertia.study.analysis.best_rivals import (
+    compare_with_rivals,
+    core_comparisons,
+    rival_comparisons,
 )
 from policy_inertia.study.results import ExperimentResults, LineResults, Results
 

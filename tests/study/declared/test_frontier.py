@@ -7,8 +7,10 @@ from policy_inertia.study.analysis.at_budget import (
     ACTIONS,
     Record,
     at_budgets,
-    core_comparisons,
     read_records,
+)
+from policy_inertia.study.analysis.best_rivals import (
+    core_comparisons,
     rival_comparisons,
 )
 from policy_inertia.study.analysis.constant_action import LABEL

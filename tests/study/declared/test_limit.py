@@ -11,6 +11,8 @@ from policy_inertia.study.analysis.at_budget import (
     at_budgets,
     budget_records,
     read_records,
+)
+from policy_inertia.study.analysis.best_rivals import (
     rival_comparisons,
 )
 from policy_inertia.study.analysis.constant_action import LABEL

@@ -1,6 +1,8 @@
 from policy_inertia.study.analysis.at_budget import (
     AtBudget,
     Record,
+)
+from policy_inertia.study.analysis.best_rivals import (
     core_comparisons,
     rival_comparisons,
 )

@@ -24,14 +24,14 @@ class KeptBudgets:
     """How often policies that keep a budget in one way are above it on the reported episodes.
 
     Attributes:
-        way: How the budget is kept.
+        name: How the budget is kept.
         chosen_by: What of the oscillation in calibration had to be within the budget; empty if the
             records do not say it.
         cells: Number of runs at a budget.
         above: How many of them are above it.
     """
 
-    way: str
+    name: str
     chosen_by: str
     cells: int
     above: int

@@ -10,11 +10,13 @@ from policy_inertia.study.analysis.at_budget import (
     DISCOUNTED_RETURN,
     Actions,
     AtBudget,
-    CoreComparison,
     Record,
-    RivalComparison,
     at_budgets,
     budget_measure,
+)
+from policy_inertia.study.analysis.best_rivals import (
+    CoreComparison,
+    RivalComparison,
     core_comparisons,
     rival_comparisons,
 )
@@ -56,9 +58,9 @@ def budget_page(records: Sequence[Record]) -> str:
 def kept_table(records: Sequence[Record]) -> str:
     """Return a line for each way to keep a budget: how often it is not kept on fresh episodes."""
     lines = head("greedy actions", "chosen by", "cells", "above their budget")
-    for kept in kept_budgets(records):
-        share = f"{kept.above} ({kept.above / kept.cells:.1%})"
-        lines.append(row(kept.way, kept.chosen_by or "not recorded", str(kept.cells), share))
+    for way in kept_budgets(records):
+        share = f"{way.above} ({way.above / way.cells:.1%})"
+        lines.append(row(way.name, way.chosen_by or "not recorded", str(way.cells), share))
     return "\n".join(lines)
 
 
