@@ -10,6 +10,7 @@ from policy_inertia.actions.bucket import Limit
 from policy_inertia.calibration.first_settings import first_settings
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.calibration.within_limits import EVERY, within_limits
+from policy_inertia.metrics.limit_violations import count_violations
 from policy_inertia.metrics.measures import Evaluation
 from policy_inertia.policies.protocol import Predictor
 from policy_inertia.run_settings import RunConfig, settings
@@ -91,8 +92,9 @@ def test_a_violation_is_found_in_the_final_episodes(
 ) -> None:
     """The limit that is counted against is stricter than the one that the policy has."""
     monkeypatch.setattr(job, "LIMITS", (Limit(0.9, 4),))
-    count = job.count_violations
-    monkeypatch.setattr(job, "count_violations", lambda episodes, *_: count(episodes, 0.0, 1))
+    monkeypatch.setattr(
+        job, "count_violations", lambda episodes, *_: count_violations(episodes, 0.0, 1)
+    )
     copy = Path(shutil.copytree(finished, tmp_path / "run"))
     (copy / "limits.json").unlink(missing_ok=True)
     job.evaluate_extra(copy, config, "limits", [1.0])
