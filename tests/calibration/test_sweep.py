@@ -397,3 +397,11 @@ def test_progress_counts_the_settings_to_the_end() -> None:
     assert [done for done, _ in calls] == [*range(rows + 1), rows]
     assert all(done <= of for done, of in calls)
     assert calls[-1] == (rows, rows)
+
+
+def test_trials_count_the_settings_of_every_mode() -> None:
+    policy = fresh("dial-dqn", probes.Both, hidden=(8,))
+    table = calibrate(policy, probes.Both, 2, settings=[0.0]).calibration
+    assert table is not None
+    assert len(policy.modes()) > 1
+    assert table.trials == len(policy.modes()) + len(table.rows)

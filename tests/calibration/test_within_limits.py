@@ -4,6 +4,7 @@ import pytest
 
 from policy_inertia import InputError, Limit, evaluate
 from policy_inertia.calibration.within_limits import LIMITS, Measured, best_within, within_limits
+from policy_inertia.metrics.estimates import upper_bound
 from policy_inertia.seeds import Stream, stream_seed
 from tests.support import probes
 from tests.support.policies import fresh
@@ -17,7 +18,10 @@ def test_every_limit_is_measured_on_the_episodes_of_a_calibration() -> None:
     assert [row.policy.limit for row in rows] == list(TWO)
     for row in rows:
         seed = stream_seed(7, Stream.CALIBRATION)
-        assert row.figures == evaluate(row.policy, probes.Both, 4, seed, True).summary()
+        evaluation = evaluate(row.policy, probes.Both, 4, seed, True)
+        assert row.figures == evaluation.summary()
+        ratios = [e.switches / len(e) for e in evaluation.episodes]
+        assert row.bound == pytest.approx(upper_bound(ratios))
     assert len(set(LIMITS)) == 30
 
 
@@ -39,13 +43,29 @@ def test_thresholds_and_prices_are_tuned_inside_each_limit() -> None:
 def test_best_return_within_the_budget_is_chosen() -> None:
     policy = fresh("dqn")
     rows = [
-        Measured(policy.with_limit(rate, 1), {"return": return_, "oscillation_ratio": ratio})
-        for rate, return_, ratio in ((0.5, 9.0, 0.4), (0.2, 7.0, 0.2), (0.1, 8.0, 0.1))
+        Measured(policy.with_limit(rate, 1), {"return": return_, "oscillation_ratio": ratio}, bound)
+        for rate, return_, ratio, bound in (
+            (0.5, 9.0, 0.38, 0.4),
+            (0.2, 7.0, 0.19, 0.2),
+            (0.1, 8.0, 0.09, 0.1),
+        )
     ]
     assert [best_within(rows, budget).policy.limit for budget in (0.4, 0.3, 0.1)] == [
         Limit(0.5, 1),
         Limit(0.1, 1),
         Limit(0.1, 1),
     ]
-    with pytest.raises(InputError, match=r"0.05 is not reached within these limits.*0.100"):
+    with pytest.raises(InputError, match=r"0.05 is not reached.*lowest upper bound.* 0.100"):
         best_within(rows, 0.05)
+
+
+def test_the_upper_bound_must_be_within_the_budget_unless_the_mean_is_asked_for() -> None:
+    policy = fresh("dqn")
+    rows = [
+        Measured(policy.with_limit(0.5, 1), {"return": 9.0, "oscillation_ratio": 0.2}, 0.3),
+        Measured(policy.with_limit(0.1, 1), {"return": 8.0, "oscillation_ratio": 0.1}, 0.15),
+    ]
+    assert best_within(rows, 0.2) is rows[1]
+    assert best_within(rows, 0.2, "mean") is rows[0]
+    with pytest.raises(InputError, match=r"lowest mean measured is 0\.100"):
+        best_within(rows, 0.05, "mean")

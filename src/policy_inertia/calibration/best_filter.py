@@ -62,6 +62,11 @@ class BestFilter:
                 for name, rule in _rules(policy).items()
             }
 
+    @property
+    def trials(self) -> int:
+        """How many settings of all filters were measured, the policy as it is included."""
+        return 1 + sum(len(rows) for rows in self.rows.values())
+
     def within(self, budget: float) -> Within:
         """The policy as it is if that keeps the budget, else behind its best filter.
 

@@ -102,7 +102,8 @@ def calibrate(
             }
             rows = _best_rows(sweeps, curves)
         count.finish()
-        table = Calibration(policy.setting_name, envs.name, episodes, seed, tuple(rows))
+        about = policy.setting_name, envs.name, episodes, seed
+        table = Calibration(*about, tuple(rows), count.done)
     return best.replace(calibration=table)
 
 
@@ -148,7 +149,9 @@ def refine(
             middle = policy.at_row(dataclasses.replace(low, setting=_middle(low, high)))
             rows.insert(place, episodes.row(middle, _middle(low, high)))
     count.finish()
-    return policy.replace(calibration=dataclasses.replace(table, rows=tuple(rows)))
+    measured = table.trials + len(rows) - len(table.rows)
+    table = dataclasses.replace(table, rows=tuple(rows), measured=measured)
+    return policy.replace(calibration=table)
 
 
 def _unit(rows: Sequence[Row]) -> float:

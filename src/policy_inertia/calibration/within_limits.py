@@ -2,7 +2,8 @@
 
 A limit is always kept, but how often a policy then switches is known only when it is measured: a
 burst of 2 and a rate of 0.1 allow 0.18 switches per step over 25 steps. So policies are compared at
-what they measure, not at their rates.
+what they measure, not at their rates. As for every other setting, a budget is kept if the upper
+bound of the measured oscillation is within it. Earlier rounds took the mean, see `estimates.Rule`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from policy_inertia.calibration.first_settings import first_settings
 from policy_inertia.calibration.measurements import Episodes, opened
 from policy_inertia.envs.making import EnvLike
 from policy_inertia.errors import InputError
+from policy_inertia.metrics.estimates import Rule, upper_bound
 from policy_inertia.metrics.measures import OSCILLATION, RETURN
 from policy_inertia.policies.policy import Policy
 
@@ -25,10 +27,19 @@ EVERY = 2  # tuning within a limit tries every second setting
 
 
 class Measured(NamedTuple):
-    """A policy within a limit, and the figures of its greedy episodes."""
+    """A policy within a limit, and the figures of its greedy episodes.
+
+    `bound` is the one-sided upper 95% bound of the oscillation ratio.
+    """
 
     policy: Policy
     figures: dict[str, Any]
+    bound: float
+
+    def needs(self, rule: Rule) -> float:
+        """The smallest budget that it keeps."""
+        ratio: float = self.figures[OSCILLATION.name]
+        return self.bound if rule == "upper bound" else ratio
 
 
 def within_limits(
@@ -58,7 +69,14 @@ def within_limits(
         if tuned:
             policies = _settings(policy, calibration)
         limited = [p.within(limit) for limit in limits for p in policies]
-        return [Measured(p, calibration.run(p).summary()) for p in limited]
+        return [_measured(p, calibration) for p in limited]
+
+
+def _measured(policy: Policy, calibration: Episodes) -> Measured:
+    evaluation = calibration.run(policy)
+    ratios = OSCILLATION.values(evaluation)
+    assert ratios is not None, "every episode has an oscillation ratio"
+    return Measured(policy, evaluation.summary(), upper_bound(ratios))
 
 
 def _settings(policy: Policy, calibration: Episodes) -> list[Policy]:
@@ -70,17 +88,22 @@ def _settings(policy: Policy, calibration: Episodes) -> list[Policy]:
     return [policy.with_setting(setting) for setting in settings[::EVERY]]
 
 
-def best_within(rows: Sequence[Measured], budget: float) -> Measured:
+def best_within(rows: Sequence[Measured], budget: float, rule: Rule = "upper bound") -> Measured:
     """The measured policy with the best return among those within a budget of oscillation.
+
+    Args:
+        rows: Measured policies.
+        budget: The budget.
+        rule: What must be within it.
 
     Raises:
         InputError: No policy is within the budget.
     """
-    within = [row for row in rows if row.figures[OSCILLATION.name] <= budget]
+    within = [row for row in rows if row.needs(rule) <= budget]
     if not within:
-        low = min(row.figures[OSCILLATION.name] for row in rows)
+        low = min(row.needs(rule) for row in rows)
         raise InputError(
             f"an oscillation ratio of {budget:g} is not reached within these limits: the lowest "
-            f"measured is {low:.3f}, so give at least that, or tighter limits"
+            f"{rule} measured is {low:.3f}, so give at least that, or tighter limits"
         )
     return max(within, key=lambda row: row.figures[RETURN.name])

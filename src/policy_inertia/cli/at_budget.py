@@ -25,7 +25,8 @@ class AtBudget(Command):
     budgets, and of what it would return without a time limit. Cells are means and 95% t-intervals
     over seeds. The best constant action is a rival too. The last tables show each dial minus its
     best rival, and minus the filter on its own core, paired by seed. With --ours, the tables show
-    one policy minus every other; what is bold stands after Holm's correction for all cells.
+    one policy minus every other. What is bold stands after Holm's correction for all cells of its
+    column, with --ours for all cells of its figure.
 
     For Box actions, methods are compared at the same movement, and random actions are the rival.
     """

@@ -75,14 +75,26 @@ def sampled_and_greedy(
     seed: int,
     env_kwargs: dict[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Return the figures with sampled actions, as in the paper, and with greedy actions.
+    """Return the figures with sampled actions, as in the paper, and with greedy actions."""
+    both = evaluate_both(policy, env, episodes, seed, env_kwargs)
+    return {actions: evaluation.summary() for actions, evaluation in both.items()}
+
+
+def evaluate_both(
+    policy: Policy,
+    env: EnvLike | Envs,
+    episodes: int,
+    seed: int,
+    env_kwargs: dict[str, Any] | None = None,
+) -> dict[str, Evaluation]:
+    """Evaluate with "sampled" and with "greedy" actions.
 
     A deterministic policy does the same in both, so it is evaluated once.
     """
-    greedy = evaluate(policy, env, episodes, seed, True, env_kwargs).summary()
-    if policy.deterministic:
-        return {"sampled": greedy, "greedy": greedy}
-    sampled = evaluate(policy, env, episodes, seed, False, env_kwargs).summary()
+    greedy = evaluate(policy, env, episodes, seed, True, env_kwargs)
+    sampled = greedy
+    if not policy.deterministic:
+        sampled = evaluate(policy, env, episodes, seed, False, env_kwargs)
     return {"sampled": sampled, "greedy": greedy}
 
 

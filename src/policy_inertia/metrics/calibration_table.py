@@ -68,6 +68,8 @@ class Calibration:
         episodes: Number of episodes at each setting.
         seed: Seed of the calibration.
         rows: One row per setting, from the loosest to the smoothest.
+        measured: How many settings were measured for these rows, those of other modes included;
+            None if unknown.
     """
 
     setting_name: str
@@ -75,10 +77,16 @@ class Calibration:
     episodes: int
     seed: int
     rows: tuple[Row, ...]
+    measured: int | None = None
 
     def __post_init__(self) -> None:
         if not self.rows:
             raise InputError("the calibration has no rows: calibrate the policy again")
+
+    @property
+    def trials(self) -> int:
+        """How many settings were measured; where that is unknown, the number of rows."""
+        return len(self.rows) if self.measured is None else self.measured
 
     def within(self, max_oscillation: float) -> Row:
         """Return the loosest setting from which on the oscillation ratio keeps the budget.

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from scipy.special import stdtrit
 
 LEVEL = 0.95
 """Confidence of every interval and bound."""
+
+Rule = Literal["upper bound", "mean"]
+"""What must be within a budget: the one-sided upper 95% bound of the oscillation, or its mean."""
 
 Interval = tuple[float, float]
 Sample = Sequence[float] | np.ndarray

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from policy_inertia.errors import InputError, nearest
 from policy_inertia.methods import DISCRETE
+from policy_inertia.metrics.estimates import Rule
 from policy_inertia.run_settings import RunConfig, merge, settings
 
 MOST_SEEDS = 10_000
@@ -107,6 +108,7 @@ class Study:
     """Experiments that share their seeds and their schedule.
 
     `shared` names other studies whose records are read too: a run that both need is trained once.
+    `limits_by` is what must be within a budget when a limit is chosen for it.
     """
 
     name: str
@@ -116,6 +118,7 @@ class Study:
     settings: dict[str, Any] = field(default_factory=dict)
     about: str = ""
     shared: tuple[str, ...] = ()
+    limits_by: Rule = "upper bound"
 
     def __post_init__(self) -> None:
         seeds: tuple[Any, ...] = self.seeds  # a TOML file may hold anything
@@ -232,6 +235,7 @@ class Study:
             core_budgets=experiment.budgets if traits.adjustable else (),
             limits=limits,
             tuned_limits=limits,
+            limits_by=self.limits_by,
         )
 
     def runs(self, folder: Path) -> list[Run]:
@@ -284,6 +288,7 @@ class Run:
     core_budgets: tuple[float, ...] = ()
     limits: tuple[float, ...] = ()
     tuned_limits: tuple[float, ...] = ()
+    limits_by: Rule = "upper bound"
     step: int = 0
     figures: dict[str, Any] = field(default_factory=dict)  # of the last evaluation
     tries: int = 0

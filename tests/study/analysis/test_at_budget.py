@@ -13,13 +13,15 @@ from policy_inertia.study.analysis.at_budget import (
     Record,
     at_budgets,
     budget_records,
-    compare_with_rivals,
-    core_comparisons,
     difference,
     discounted_return,
     read_records,
-    rival_comparisons,
     write_records,
+)
+from policy_inertia.study.analysis.best_rivals import (
+    compare_with_rivals,
+    core_comparisons,
+    rival_comparisons,
 )
 from policy_inertia.study.results import ExperimentResults, LineResults, Results
 
@@ -34,10 +36,10 @@ def held(return_: float, calibrated: float, crashes: float = 0.0) -> dict[str, A
     return {"greedy": greedy, "sampled": sampled, "calibrated_return": calibrated}
 
 
-def line(label: str, method: str, seeds: list[dict[str, Any]]) -> LineResults:
+def line(label: str, method: str, seeds: list[dict[str, Any]], **settings: Any) -> LineResults:
     n = len(seeds)
     empty: list[Any] = [[] for _ in range(n)]
-    config = {"gamma": 0.9}
+    config = {"gamma": 0.9, "config": settings}
     return LineResults(
         label, "T", method, "E", config, list(range(n)), [], empty, empty, {}, {0.1: seeds}
     )
@@ -130,6 +132,34 @@ def test_the_best_rival_has_the_highest_return_and_no_dial() -> None:
     assert compare_with_rivals(alone, alone[0]) is None
 
 
+def test_a_dials_learner_with_a_fixed_price_is_a_rival() -> None:
+    ours = line("dial", "dial-dqn", [held(5.0, 0)])
+    learner = line("twin critics", "dial-dqn", [held(4.0, 0)], price=0.0)
+    learner = dataclasses.replace(learner, tuned_limits={0.1: [held(3.0, 0)]})
+    table = rows(ours, learner)
+    assert [(m.name, m.dial) for m in table] == [
+        ("dial", True),
+        ("twin critics", False),
+        ("twin critics, tuned in a bucket", False),
+    ]
+    (against,) = rival_comparisons(table, "greedy")
+    assert (against.ours.name, against.best.name) == ("dial", "twin critics")
+
+
+def test_a_policy_within_a_limit_is_no_rival_of_itself() -> None:
+    ours = line("dial", "dial-dqn", [held(5.0, 0)])
+    within = {0.1: [held(9.0, 0)]}
+    ours = dataclasses.replace(ours, limits=within, tuned_limits=within)
+    table = rows(ours, line("dqn", "dqn", [held(4.0, 0)]))
+    compared = rival_comparisons(table, "greedy")
+    assert {c.ours.name for c in compared} == {m.name for m in table if m.name != "dqn"}
+    assert {c.best.name for c in compared} == {"dqn"}
+    # records of earlier versions call the method of such rows "bucket"
+    old = [dataclasses.replace(m, dial=m.name == "dial") for m in table]
+    (against,) = rival_comparisons(old, "greedy")
+    assert against.best.name == "dqn"
+
+
 def test_the_discounted_return_is_the_one_worked_out_by_hand() -> None:
     """0.6 a step, and one step in twenty is the last: 0.6 (1 + 0.9 * 0.95 + ...) = 0.6 / 0.145."""
     assert discounted_return(6.0, 10.0, 0.5, 0.9) == pytest.approx(4.13793, rel=1e-5)
@@ -151,7 +181,8 @@ def test_the_rival_with_the_best_discounted_return_may_have_a_lower_return() -> 
 
 
 def test_records_survive_a_file(tmp_path: Path) -> None:
-    written = records(line("dqn", "dqn", [held(3.25, 3), UNREACHABLE]))
+    counted = {**held(3.25, 3), "trials": 240, "violations": 0, "chosen_by": "upper bound"}
+    written = records(line("dqn", "dqn", [counted, UNREACHABLE]))
     assert written[2] == Record("T", "dqn", "dqn", 1, 0.1, "greedy")
     write_records(tmp_path / "records.csv", written)
     read = read_records(tmp_path / "records.csv")
@@ -161,6 +192,15 @@ def test_records_survive_a_file(tmp_path: Path) -> None:
     for ours, theirs in zip(read, written, strict=True):
         assert ours.figures == pytest.approx(theirs.figures)
     assert read[0].figures[DISCOUNTED_RETURN] == pytest.approx(3.25)
+    assert (read[0].figures["trials"], read[0].figures["violations"]) == (240, 0)
+    assert (read[0].chosen_by, read[2].chosen_by) == ("upper bound", "")
+
+
+def test_records_without_rule_trials_and_violations_are_read(tmp_path: Path) -> None:
+    head = "task,label,method,seed,budget,actions,calibrated_return,return"
+    (tmp_path / "old.csv").write_text(f"{head}\nT,dqn,dqn,1,0.1,greedy,3,4\n")
+    (old,) = read_records(tmp_path / "old.csv")
+    assert old == Record("T", "dqn", "dqn", 1, 0.1, "greedy", {"calibrated_return": 3, "return": 4})
 
 
 def test_a_study_without_budgets_and_a_foreign_file_are_refused(tmp_path: Path) -> None:

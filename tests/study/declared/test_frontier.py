@@ -1,14 +1,20 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from policy_inertia.study.analysis.at_budget import (
     ACTIONS,
+    Record,
     at_budgets,
-    core_comparisons,
     read_records,
+)
+from policy_inertia.study.analysis.best_rivals import (
+    core_comparisons,
     rival_comparisons,
 )
 from policy_inertia.study.analysis.constant_action import LABEL
+from policy_inertia.study.analysis.paired import standing_differences
 from policy_inertia.study.declared.frontier import LAGRANGIAN, STUDY
 from policy_inertia.study.declared.limit import BUDGETS
 from policy_inertia.study.declared.limit import STUDY as LIMIT
@@ -76,3 +82,23 @@ def test_the_tables_of_round_three_are_made_from_its_records() -> None:
     assert budget_tables(rows, "greedy", DISCOUNTED) in docs
     assert rival_table(rival_comparisons(rows, "greedy")) in docs
     assert core_table(core_comparisons(rows, "greedy")) in docs
+
+
+def test_what_the_page_says_of_the_defects_of_round_three_is_measured() -> None:
+    records = read_records(ROOT / "results" / "frontier-third" / "records.csv")
+    held = [r for r in records if r.actions == "greedy" and r.figures]
+    page = " ".join((ROOT / "docs" / "frontier.md").read_text().split())
+
+    def above(own: list[Record]) -> str:
+        return f"{np.mean([r.figures['oscillation_ratio'] > r.budget for r in own]):.0%}"
+
+    dqn, sac = (above([r for r in held if r.label == f"dial-{x}, full"]) for x in ("dqn", "sac"))
+    assert f"{dqn} of the cells (a seed at a budget) of dial-dqn, full are above" in page
+    assert f"and {sac} of those of dial-sac, full" in page
+    assert f"but the one action it is {above([r for r in held if r.label != LABEL])}" in page
+    compared = rival_comparisons(at_budgets(records), "greedy")
+    dial = [c for c in compared if c.ours.name == "dial-dqn, full"]
+    assert len(dial) == 16
+    assert not any(standing_differences([(c.ours, c.best, c.return_) for c in dial]))
+    assert not any(standing_differences([(c.ours, c.best, c.crash_rate) for c in dial]))
+    assert not any(standing_differences([(c.ours, c.safest, c.safest_crash_rate) for c in dial]))

@@ -4,15 +4,35 @@ from typing import Any
 import numpy as np
 import pytest
 
-from policy_inertia.study.analysis.at_budget import TUNED, at_budgets, read_records
+from policy_inertia.calibration.first_settings import MARGINS, SETTINGS
+from policy_inertia.calibration.within_limits import EVERY, LIMITS
+from policy_inertia.study.analysis.at_budget import (
+    TUNED,
+    at_budgets,
+    budget_records,
+    read_records,
+)
+from policy_inertia.study.analysis.best_rivals import (
+    rival_comparisons,
+)
+from policy_inertia.study.analysis.constant_action import LABEL
 from policy_inertia.study.analysis.paired import paired_differences
+from policy_inertia.study.declared.frontier import STUDY as FRONTIER
 from policy_inertia.study.declared.limit import BUDGETS, STUDY
-from policy_inertia.study.report.markdown import MEASURED, budget_tables, paired_page
-from policy_inertia.study.run_records import Records, read_record
+from policy_inertia.study.declared.limit_lander import STUDY as LANDER
+from policy_inertia.study.plan import Study
+from policy_inertia.study.report.markdown import (
+    MEASURED,
+    budget_tables,
+    kept_table,
+    paired_page,
+)
+from policy_inertia.study.run_records import Records, read_record, recorded_results
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "results" / "limit"
 OURS = "limit, tuned in a bucket"
+LEARNER = "twin critics" + TUNED
 
 
 def test_all_lines_have_the_same_learner_steps_and_network() -> None:
@@ -86,6 +106,21 @@ def test_the_figures_in_the_table_are_those_of_the_runs() -> None:
     assert compared > 100
 
 
+def test_the_methods_in_the_table_are_those_of_the_runs() -> None:
+    of_runs = budget_records(recorded_results(STUDY, Records(RESULTS)))
+    written = [r for r in read_records(RESULTS / "records.csv") if r.label != LABEL]
+    assert len(written) == len(of_runs)
+    assert {(r.label, r.method) for r in written} == {(r.label, r.method) for r in of_runs}
+
+
+def test_the_learner_without_a_price_is_a_rival_of_the_dials() -> None:
+    compared = rival_comparisons(at_budgets(read_records(RESULTS / "records.csv")), "greedy")
+    rivals = {c.best.name for c in compared}
+    assert not any(c.ours.name.startswith("twin critics") for c in compared)
+    assert not any(name.startswith(("dial by price", "limit")) for name in rivals)
+    assert any(name.startswith("twin critics") for name in rivals)
+
+
 def test_what_the_page_says_of_no_limit_is_the_mean_of_the_runs() -> None:
     task = RESULTS / "TwoWay-v0,scenario=simple"
     means = {}
@@ -105,6 +140,7 @@ def test_the_table_in_readme_is_part_of_the_page() -> None:
         "DQN with hysteresis": "DQN",
         "the dial's learner without a price, with hysteresis": "twin critics",
         "**the dial**: one run for every degree of smoothness": "dial by price",
+        "the dial's learner with hysteresis, inside a limit that is always kept": LEARNER,
         "**the dial inside a limit** that is always kept": "dial by price" + TUNED,
     }
     readme, page = ((ROOT / f).read_text() for f in ("README.md", "docs/limits.md"))
@@ -128,11 +164,33 @@ def test_what_readme_says_of_the_dial_inside_a_limit_is_measured() -> None:
     readme = " ".join((ROOT / "README.md").read_text().split())
     assert f"for the study's {len(tested)} cells" in readme
     at = {(c.task, c.rival): c for c in cells if c.budget == 0.15}
-    learner, core = (
-        at["Two-Way, simple", rival] for rival in ("twin critics", "core of dial by price")
-    )
+    learner, core = (at["Two-Way, simple", x] for x in (LEARNER, "core of dial by price"))
     e = learner.estimate
-    assert f"gains {e.value:.1f} [{e.low:.1f}, {e.high:.1f}] over its learner" in readme
+    assert f"gains {e.value:.1f} [{e.low:.1f}, {e.high:.1f}] over its learner inside a" in readme
     assert not learner.resolved
-    assert f"its gain of {core.estimate.value:.1f} over hysteresis on its own core does" in readme
+    assert f"Its gain of {core.estimate.value:.1f} over hysteresis on its own core does" in readme
     assert core.resolved
+    table = ("DQN", "twin critics", LEARNER, "dial by price")
+    assert not any(c.resolved for c in cells if c.task == "Merge" and c.rival in table)
+
+
+def test_what_the_page_says_of_trials_is_in_the_records() -> None:
+    records = [read_record(file) for file in Records(RESULTS).path.rglob("*.json")]
+    tables = [r.result.calibration for r in records if r.result.calibration is not None]
+    rows = [table.trials for table in tables]
+    page = " ".join((ROOT / "docs" / "limits.md").read_text().split())
+    assert f"*As it is* has {min(rows)} to {max(rows)} in the calibrations" in page
+    assert len(LIMITS) * -(-SETTINGS // EVERY) == 240
+    prices = 1 + len(MARGINS) + 1 + SETTINGS - 1  # the core, margins, 0, and the spread ones
+    assert len(LIMITS) * -(-prices // EVERY) == 300
+
+
+def test_the_page_says_how_many_cells_are_above_their_budget() -> None:
+    page = (ROOT / "docs" / "limits.md").read_text()
+    assert kept_table(read_records(RESULTS / "records.csv")) in page
+
+
+def test_limits_of_this_round_and_of_those_that_share_its_records_are_chosen_by_the_mean() -> None:
+    for study in (STUDY, LANDER, FRONTIER):
+        assert {run.limits_by for run in study.runs(Path("x")) if run.limits} == {"mean"}
+    assert Study("own", "", STUDY.experiments).limits_by == "upper bound"

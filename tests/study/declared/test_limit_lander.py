@@ -3,8 +3,10 @@ from typing import Any
 
 import numpy as np
 
+from policy_inertia.study.analysis.at_budget import read_records
 from policy_inertia.study.declared.limit import BUDGETS
 from policy_inertia.study.declared.limit_lander import STUDY
+from policy_inertia.study.report.markdown import kept_table
 from policy_inertia.study.run_records import Records, read_record
 
 ROOT = Path(__file__).parents[3]
@@ -47,6 +49,11 @@ def test_what_the_page_says_of_the_first_round_are_the_means_of_its_runs() -> No
     assert min(others[0] / learner / 0.95, others[1] / learner / 0.98) > 1
     assert max(limit / learner / 0.95, unlimited / learner / 0.98) < 1
     assert f"has {np.mean(list(within['dial-dqn'].values())):.0f} within 0.1 and" in page
+
+
+def test_the_page_says_how_many_cells_are_above_their_budget() -> None:
+    records = read_records(ROOT / "results" / "limit-lander-double" / "records.csv")
+    assert kept_table(records) in (ROOT / "docs" / "limits-lander.md").read_text()
 
 
 def test_every_committed_record_replaces_a_run_of_the_study() -> None:

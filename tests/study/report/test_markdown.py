@@ -1,5 +1,12 @@
-from policy_inertia.study.analysis.at_budget import AtBudget, Record, core_comparisons
-from policy_inertia.study.report.markdown import budget_tables, core_table
+from policy_inertia.study.analysis.at_budget import (
+    AtBudget,
+    Record,
+)
+from policy_inertia.study.analysis.best_rivals import (
+    core_comparisons,
+    rival_comparisons,
+)
+from policy_inertia.study.report.markdown import budget_tables, core_table, rival_table
 
 
 def at_budget(name: str, *returns: float | None, dial: bool = False) -> AtBudget:
@@ -35,3 +42,23 @@ def test_a_resolved_difference_is_bold() -> None:
     ]
     last = core_table(core_comparisons(rows, "greedy")).splitlines()[-1]
     assert last.startswith("| T | dial | 0.1 | **+1.03 [+0.89, +1.18]** | +0.000 [")
+
+
+def test_what_is_bold_stands_after_the_correction_for_all_lines() -> None:
+    weak, clear = [4.0, 5.4, 3.9], [4.0, 5.01, 4.0]
+    alone = [at_budget("dial", 5.0, 6.0, 5.0, dial=True), at_budget("dqn", *weak)]
+    assert "**+0.90 [" in rival_table(rival_comparisons(alone, "greedy"))
+    dials = [at_budget(f"dial {i}", 5.0, 6.0, 5.0, dial=True) for i in range(4)]
+    rows = [*dials, at_budget("dqn", *weak)]
+    assert "**+" not in rival_table(rival_comparisons(rows, "greedy"))
+    cores = [at_budget(f"core of dial {i}", *(weak if i else clear)) for i in range(4)]
+    table = core_table(core_comparisons([*dials, *cores], "greedy")).splitlines()[2:]
+    assert ["**+" in line for line in table] == [True, False, False, False]
+
+
+def test_a_difference_without_all_seeds_is_not_bold() -> None:
+    dial = at_budget("dial", 5.0, 6.01, 5.0, None, dial=True)
+    (line,) = rival_table(
+        rival_comparisons([dial, at_budget("dqn", 4.0, 5.0, 4.0, 4.0)], "greedy")
+    ).splitlines()[2:]
+    assert "| +1.00 [" in line

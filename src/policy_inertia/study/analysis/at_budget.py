@@ -15,17 +15,17 @@ from typing import Any, Literal
 
 import numpy as np
 
+from policy_inertia.algorithms.interface import Traits
 from policy_inertia.errors import InputError
 from policy_inertia.files import write_file
 from policy_inertia.methods import DISCRETE, TABLES, Method, find_method
 from policy_inertia.metrics.measures import (
-    CRASHES,
     FLUCTUATION,
     MEASURES,
     OSCILLATION,
-    RETURN,
     Measure,
 )
+from policy_inertia.schema import read_into
 from policy_inertia.storage import read_file
 from policy_inertia.study.analysis.statistics import Estimate, mean_and_t_interval
 from policy_inertia.study.results import Levels, LineResults, Results
@@ -33,7 +33,8 @@ from policy_inertia.study.results import Levels, LineResults, Results
 Actions = Literal["greedy", "sampled"]
 ACTIONS: tuple[Actions, ...] = ("greedy", "sampled")
 CORE = "core of "  # starts the label of a dial's core without its controller, with a filter
-FILTER = "hysteresis"  # what records call a core's filter; of Box actions it is the best one
+FILTER = "hysteresis"  # the method of a policy that a filter smooths; of Box actions the best one
+BUCKET = "bucket"  # the method of a policy without a dial within a limit
 IN_BUCKET = ", in a bucket"  # ends the label of a policy within the best limit
 TUNED = ", tuned in a bucket"  # ... with the best price or threshold inside it
 CALIBRATED_RETURN = "calibrated_return"  # on the episodes that chose the setting
@@ -45,8 +46,10 @@ LARGEST_CSV = 2**26  # bytes
 class Record:
     """One run at one budget; without figures if no setting of the policy keeps the budget.
 
-    `figures` holds the measures of the final evaluation, the return in calibration, and the
-    discounted return (see `discounted_return`).
+    `figures` holds the measures of the final evaluation, the return in calibration, the discounted
+    return (see `discounted_return`), the number of settings that were measured for the choice, and
+    how often a limit was violated in all final episodes. `chosen_by` is what of the oscillation in
+    calibration had to be within the budget (`estimates.Rule`). Old records lack the last three.
     """
 
     task: str
@@ -56,6 +59,7 @@ class Record:
     budget: float
     actions: Actions
     figures: dict[str, float] = field(default_factory=dict)
+    chosen_by: str = ""
 
 
 def budget_measure(records: Iterable[Record]) -> Measure:
@@ -65,11 +69,13 @@ def budget_measure(records: Iterable[Record]) -> Measure:
 
 
 COLUMNS = ("task", "label", "method", "seed", "budget", "actions")
+CHOSEN_BY = "chosen_by"
+TRIALS, VIOLATIONS = "trials", "violations"
 
 
 def figure_names() -> list[str]:
     """Return the names of a record's figures: the columns of records.csv."""
-    return [CALIBRATED_RETURN, *MEASURES, DISCOUNTED_RETURN]
+    return [CALIBRATED_RETURN, *MEASURES, DISCOUNTED_RETURN, TRIALS, VIOLATIONS]
 
 
 def discounted_return(return_: float, length: float, terminated: float, gamma: float) -> float:
@@ -106,10 +112,13 @@ def budget_records(results: Results) -> list[Record]:
     records: list[Record] = []
     for experiment in results.experiments:
         for line in experiment.lines:
-            records += _line_records(line, line.label, line.method, line.budgets)
+            has_dial = line_traits(line).adjustable
+            method = line.method
+            if line_method(line).config.traits.adjustable and not has_dial:
+                method = FILTER  # a dial with a fixed price is none
+            records += _line_records(line, line.label, method, line.budgets)
             records += _line_records(line, CORE + line.label, FILTER, line.core_budgets)
-            plans = line_method(line).config.traits.limit
-            method = line.method if plans else "bucket"
+            method = line.method if has_dial else BUCKET
             records += _line_records(line, line.label + IN_BUCKET, method, line.limits)
             records += _line_records(line, line.label + TUNED, method, line.tuned_limits)
     if not records:
@@ -123,6 +132,17 @@ def budget_records(results: Results) -> list[Record]:
 def line_method(line: LineResults) -> Method:
     """Return the row of a line's method, for the kind of its actions."""
     return find_method(line.method, line.config.get("actions", DISCRETE))
+
+
+def line_traits(line: LineResults) -> Traits:
+    """Return what the policies of a line can do, with the settings of the line."""
+    own: dict[str, Any] = line.config.get("config", {})
+    return read_into(line_method(line).config, own).traits
+
+
+def base_name(name: str) -> str:
+    """Return the name of a policy without the limit around it."""
+    return name.removesuffix(TUNED).removesuffix(IN_BUCKET)
 
 
 def _known_method(name: str) -> Method | None:
@@ -143,7 +163,9 @@ def _line_records(line: LineResults, label: str, method: str, levels: Levels) ->
                 if actions in entry:
                     calibrated, gamma = entry[CALIBRATED_RETURN], line.config["gamma"]
                     figures = evaluation_figures(entry[actions], calibrated, gamma)
-                yield Record(line.task, label, method, seed, budget, actions, figures)
+                    figures |= {name: entry[name] for name in (TRIALS, VIOLATIONS) if name in entry}
+                rule = entry.get(CHOSEN_BY, "")
+                yield Record(line.task, label, method, seed, budget, actions, figures, rule)
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
@@ -151,9 +173,10 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = figure_names()
-    writer.writerow((*COLUMNS, *names))
+    writer.writerow((*COLUMNS, *names, CHOSEN_BY))
     for r in records:
         cells = [*(getattr(r, name) for name in COLUMNS), *(r.figures.get(name) for name in names)]
+        cells.append(r.chosen_by)
         writer.writerow(f"{c:.6g}" if isinstance(c, float) else c for c in cells)
     write_file(path, text.getvalue().encode(errors="backslashreplace"))
 
@@ -182,7 +205,8 @@ def _record(row: dict[str, str]) -> Record:
         raise ValueError("a number is NaN or infinite")
     actions: Actions = "greedy" if row["actions"] == "greedy" else "sampled"
     task, label, method = (str(row[name] or "") for name in ("task", "label", "method"))
-    return Record(task, label, method, seed, budget, actions, figures)
+    rule = str(row.get(CHOSEN_BY) or "")
+    return Record(task, label, method, seed, budget, actions, figures, rule)
 
 
 @dataclass(frozen=True)
@@ -250,84 +274,3 @@ def difference(ours: AtBudget, theirs: AtBudget, figure: str) -> Estimate | None
     ]
     values = [a - b for a, b in pairs if a is not None and b is not None]
     return mean_and_t_interval(values) if values and len(values) == len(pairs) else None
-
-
-@dataclass(frozen=True)
-class RivalComparison:
-    """A dial minus its best rivals at one task and budget, paired by seed.
-
-    A rival is chosen by the reported figures, which favours it: the choice looks at the result.
-    `best` has the highest return, `safest` the lowest crash rate, `most_valuable` the highest
-    discounted return.
-    """
-
-    ours: AtBudget
-    best: AtBudget
-    return_: Estimate
-    crash_rate: Estimate | None
-    safest: AtBudget | None
-    safest_crash_rate: Estimate | None
-    most_valuable: AtBudget | None
-    discounted_return: Estimate | None
-
-
-def compare_with_rivals(rows: Sequence[AtBudget], ours: AtBudget) -> RivalComparison | None:
-    """Compare `ours` with the rivals in `rows`; None if no rival keeps the budget as often.
-
-    A rival is a policy without a dial that keeps the budget for at least as many seeds.
-    """
-    rivals = [
-        m
-        for m in rows
-        if (m.task, m.budget, m.actions) == (ours.task, ours.budget, ours.actions)
-        and not m.dial
-        and len(m.records) >= len(ours.records)
-        and m.records.keys() & ours.records.keys()
-    ]
-
-    def against(figure: str, sign: int) -> tuple[AtBudget | None, Estimate | None]:
-        known = [(e.value * sign, m) for m in rivals if (e := m.estimate(figure)) is not None]
-        if not known or ours.estimate(figure) is None:
-            return None, None
-        best = max(known, key=lambda pair: pair[0])[1]
-        return best, difference(ours, best, figure)
-
-    best, return_ = against(RETURN.name, 1)
-    if best is None or return_ is None:
-        return None
-    return RivalComparison(
-        ours,
-        best,
-        return_,
-        difference(ours, best, CRASHES.name),
-        *against(CRASHES.name, -1),
-        *against(DISCOUNTED_RETURN, 1),
-    )
-
-
-def rival_comparisons(rows: Sequence[AtBudget], actions: Actions) -> list[RivalComparison]:
-    """Compare every dial at every budget that it keeps with its best rivals."""
-    dials = [m for m in rows if m.actions == actions and m.dial]
-    compared = [compare_with_rivals(rows, m) for m in dials]
-    return [c for c in compared if c is not None]
-
-
-@dataclass(frozen=True)
-class CoreComparison:
-    """A dial minus hysteresis on its own core, at one budget, paired by seed."""
-
-    ours: AtBudget
-    return_: Estimate
-    crash_rate: Estimate | None
-
-
-def core_comparisons(rows: Sequence[AtBudget], actions: Actions) -> list[CoreComparison]:
-    """Compare every dial at every budget with hysteresis on the very same core."""
-    by_name = {(m.task, m.name, m.budget): m for m in rows if m.actions == actions}
-    compared = []
-    for (task, name, budget), ours in by_name.items():
-        core = by_name.get((task, CORE + name, budget))
-        return_ = None if core is None else difference(ours, core, RETURN.name)
-        if core is not None and return_ is not None:
-            compared.append(CoreComparison(ours, return_, difference(ours, core, CRASHES.name)))
-    return compared

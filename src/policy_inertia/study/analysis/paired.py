@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from policy_inertia.errors import InputError
 from policy_inertia.study.analysis.at_budget import Actions, AtBudget, difference
-from policy_inertia.study.analysis.statistics import Estimate, holm
+from policy_inertia.study.analysis.statistics import Estimate, corrected
 
 SIGNIFICANT = 0.05
 
@@ -60,9 +60,28 @@ def paired_differences(
             continue
         estimate = difference(mine, row, figure)
         if estimate is not None:
-            whole = estimate.seeds == max(row.seeds, mine.seeds)
+            whole = _is_whole(mine, row, estimate)
             cells.append(PairedDifference(row.task, row.name, row.budget, estimate, whole))
-    tested = [cell for cell in cells if cell.whole and cell.estimate.p is not None]
-    adjusted = holm([cell.estimate.p for cell in tested if cell.estimate.p is not None])
-    corrected = {id(cell): p for cell, p in zip(tested, adjusted, strict=True)}
-    return [replace(cell, p=corrected.get(id(cell))) for cell in cells]
+    p_values = corrected([cell.estimate if cell.whole else None for cell in cells])
+    return [replace(cell, p=p) for cell, p in zip(cells, p_values, strict=True)]
+
+
+Difference = tuple[AtBudget, AtBudget | None, Estimate | None]
+"""Ours, a rival, and ours minus the rival's in one figure; None where there is no rival."""
+
+
+def standing_differences(differences: Sequence[Difference]) -> list[bool]:
+    """Return which differences stand after Holm's correction for all of them.
+
+    As in `paired_differences`, one in which a seed lacks a partner is not tested.
+    """
+    whole = [
+        e if theirs is not None and e is not None and _is_whole(ours, theirs, e) else None
+        for ours, theirs, e in differences
+    ]
+    return [p is not None and p < SIGNIFICANT for p in corrected(whole)]
+
+
+def _is_whole(ours: AtBudget, theirs: AtBudget, e: Estimate) -> bool:
+    """Whether every seed of both keeps the budget."""
+    return e.seeds == max(ours.seeds, theirs.seeds)

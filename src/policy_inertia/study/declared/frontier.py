@@ -73,4 +73,5 @@ STUDY = Study(
     settings=LIMIT.settings,
     about="Greedy actions. Two-Way is the simple one.",
     shared=(LIMIT.name,),
+    limits_by=LIMIT.limits_by,  # the same rule for the rows that are read and those that are run
 )

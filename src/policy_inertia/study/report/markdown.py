@@ -10,16 +10,24 @@ from policy_inertia.study.analysis.at_budget import (
     DISCOUNTED_RETURN,
     Actions,
     AtBudget,
-    CoreComparison,
     Record,
-    RivalComparison,
     at_budgets,
     budget_measure,
+)
+from policy_inertia.study.analysis.best_rivals import (
+    CoreComparison,
+    RivalComparison,
     core_comparisons,
     rival_comparisons,
 )
-from policy_inertia.study.analysis.paired import PairedDifference, paired_differences
-from policy_inertia.study.report.markdown_cells import head, interval, plus_minus, row, signed
+from policy_inertia.study.analysis.kept_budgets import kept_budgets, limit_violations
+from policy_inertia.study.analysis.paired import (
+    Difference,
+    PairedDifference,
+    paired_differences,
+    standing_differences,
+)
+from policy_inertia.study.report.markdown_cells import head, interval, plus_minus, row
 
 RETURN_AND_CRASHES = {RETURN.name: ".1f", CRASHES.name: ".2f"}
 DISCOUNTED = {DISCOUNTED_RETURN: ".1f"}
@@ -41,7 +49,30 @@ def budget_page(records: Sequence[Record]) -> str:
             rival_table(rival_comparisons(rows, actions)) + "\n",
             core_table(core_comparisons(rows, actions)) + "\n",
         ]
+    tables.append(kept_table(records) + "\n")
+    if (text := violations_text(records)) is not None:
+        tables.append(text + "\n")
     return "\n".join(tables)
+
+
+def kept_table(records: Sequence[Record]) -> str:
+    """Return a line for each way to keep a budget: how often it is not kept on fresh episodes."""
+    lines = head("greedy actions", "chosen by", "cells", "above their budget")
+    for way in kept_budgets(records):
+        share = f"{way.above} ({way.above / way.cells:.1%})"
+        lines.append(row(way.name, way.chosen_by or "not recorded", str(way.cells), share))
+    return "\n".join(lines)
+
+
+def violations_text(records: Sequence[Record]) -> str | None:
+    """Say how often limits were violated; None if no record has counted it."""
+    counted = limit_violations(records)
+    if counted is None:
+        return None
+    return (
+        f"Violations of limits, counted on all final episodes of {counted.cells:,} cells: "
+        f"{counted.count:,}."
+    )
 
 
 def budget_tables(
@@ -111,33 +142,55 @@ def paired_tables(
 
 
 def rival_table(comparisons: Sequence[RivalComparison]) -> str:
-    """Return a line for every dial and budget: the dial minus its best rivals."""
+    """Return a line for every dial and budget: the dial minus its best rivals.
+
+    What is bold stands after Holm's correction for all lines of its column.
+    """
     lines = head(
         *("", "", "budget", "best rival", "return", "crash rate", "safest rival", "crash rate"),
         *("rival with best discounted return", "discounted return"),
     )
-    for c in comparisons:
+    columns = (
+        _column([(c.ours, c.best, c.return_) for c in comparisons], ".2f"),
+        _column([(c.ours, c.best, c.crash_rate) for c in comparisons], ".3f"),
+        _column([(c.ours, c.safest, c.safest_crash_rate) for c in comparisons], ".3f"),
+        _column([(c.ours, c.most_valuable, c.discounted_return) for c in comparisons], ".1f"),
+    )
+    for c, return_, crashes, safest, discounted in zip(comparisons, *columns, strict=True):
         lines.append(
             row(
                 c.ours.task,
                 c.ours.name,
                 f"{c.ours.budget:g}",
                 c.best.name,
-                signed(c.return_, ".2f"),
-                signed(c.crash_rate, ".3f"),
+                return_,
+                crashes,
                 c.safest.name if c.safest else "",
-                signed(c.safest_crash_rate, ".3f"),
+                safest,
                 c.most_valuable.name if c.most_valuable else "",
-                signed(c.discounted_return, ".1f"),
+                discounted,
             )
         )
     return "\n".join(lines)
 
 
 def core_table(comparisons: Sequence[CoreComparison]) -> str:
-    """Return a line for every dial and budget: the dial minus hysteresis on its own core."""
+    """Return a line for every dial and budget: the dial minus hysteresis on its own core.
+
+    What is bold stands after Holm's correction for all lines of its column.
+    """
     lines = head("", "", "budget", "return", "crash rate")
-    for c in comparisons:
-        changes = signed(c.return_, ".2f"), signed(c.crash_rate, ".3f")
-        lines.append(row(c.ours.task, c.ours.name, f"{c.ours.budget:g}", *changes))
+    columns = (
+        _column([(c.ours, c.core, c.return_) for c in comparisons], ".2f"),
+        _column([(c.ours, c.core, c.crash_rate) for c in comparisons], ".3f"),
+    )
+    for c, return_, crashes in zip(comparisons, *columns, strict=True):
+        lines.append(row(c.ours.task, c.ours.name, f"{c.ours.budget:g}", return_, crashes))
     return "\n".join(lines)
+
+
+def _column(differences: Sequence[Difference], style: str) -> list[str]:
+    """Format the differences of a column; bold stands after Holm's correction for all of them."""
+    bold = standing_differences(differences)
+    pairs = zip(differences, bold, strict=True)
+    return ["" if e is None else interval(e, style, stands) for (_, _, e), stands in pairs]

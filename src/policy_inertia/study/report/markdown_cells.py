@@ -23,11 +23,6 @@ def plus_minus(e: Estimate | None, style: str) -> str:
     return f"{e.value:{style}}{half}"
 
 
-def signed(e: Estimate | None, style: str) -> str:
-    """Format a difference with its interval; bold if the interval leaves 0 out."""
-    return "" if e is None else interval(e, style, e.excludes(0))
-
-
 def interval(e: Estimate, style: str, bold: bool) -> str:
     """Format a difference with its interval."""
     if e.low is None or e.high is None:

@@ -17,14 +17,16 @@ from typing import Any
 
 import jax
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.calibration.best_filter import BestFilter
 from policy_inertia.calibration.measurements import Episodes, opened
 from policy_inertia.calibration.sweep import calibrate, refine
 from policy_inertia.calibration.within_limits import LIMITS, best_within, within_limits
 from policy_inertia.errors import InputError, Stopped
-from policy_inertia.evaluation.evaluate import sampled_and_greedy
+from policy_inertia.evaluation.evaluate import evaluate_both
 from policy_inertia.machine import use_one_thread
-from policy_inertia.metrics.estimates import upper_bound
+from policy_inertia.metrics.estimates import Rule, upper_bound
+from policy_inertia.metrics.limit_violations import count_violations
 from policy_inertia.metrics.measures import OSCILLATION, RETURN
 from policy_inertia.origin import file_texts, from_file
 from policy_inertia.policies.policy import Policy
@@ -58,7 +60,8 @@ def job_of(run: Run, log: Sequence[str] = ()) -> Job:
     levels = {name: list(getattr(run, name)) for name in EXTRAS}
     config = run.config.to_dict()
     files = sorted({text.file for _, text in file_texts(config)})
-    return {"path": str(run.path), "config": config, "files": files, "log": list(log), **levels}
+    about = {"path": str(run.path), "config": config, "files": files, "log": list(log)}
+    return {**about, "limits_by": run.limits_by, **levels}
 
 
 def attempt(job: Job, execute: Callable[[Job], None] | None = None) -> Outcome:
@@ -88,7 +91,7 @@ def _execute(job: Job) -> None:
     if not finished(path, config.steps) or _cannot_evaluate(job):
         run(config, path, resume=(path / "run.json").exists(), warn=_print, log=job["log"])
     for name in EXTRAS:
-        evaluate_extra(path, config, name, job[name])
+        evaluate_extra(path, config, name, job[name], job["limits_by"])
     Checkpoints(path).remove()  # a checkpoint with its replay is much larger than all other files
     jax.clear_caches()  # the next run compiles programs of its own
 
@@ -110,7 +113,13 @@ def _cannot_evaluate(job: Job) -> bool:
     return missing and not (path / "policy.safetensors").exists()
 
 
-def evaluate_extra(path: Path, config: RunConfig, name: str, levels: list[float]) -> None:
+def evaluate_extra(
+    path: Path,
+    config: RunConfig,
+    name: str,
+    levels: list[float],
+    limits_by: Rule = "upper bound",
+) -> None:
     """Evaluate a run's policy at every level that has no figures yet, and write the figures.
 
     The episodes are those of the run's final evaluation. A budget that the policy cannot keep gets
@@ -121,22 +130,28 @@ def evaluate_extra(path: Path, config: RunConfig, name: str, levels: list[float]
         config: the run's configuration.
         name: a name of `EXTRAS`.
         levels: thresholds or budgets.
+        limits_by: what must be within a budget when a limit is chosen.
     """
     figures = read_extra(path, config.steps, name)
     missing = [level for level in levels if repr(level) not in figures]
     if not missing:
         return
-    choose = _choices(EXTRAS[name], Policy.load(path), config)
+    choose = _choices(EXTRAS[name], Policy.load(path), config, limits_by)
     for level in missing:
         figures[repr(level)] = _evaluate_at(level, choose, config)
         write_extra(path, config.steps, name, figures)
 
 
 Choose = Callable[[float], tuple[Policy, dict[str, Any]]]
-"""From a level to the policy to evaluate, and what else is recorded with its figures."""
+"""From a level to the policy to evaluate, and what else is recorded with its figures.
+
+For a budget that is the return in calibration, "trials", the number of settings that were measured
+for the choice, and "chosen_by", what of the measured oscillation had to be within the budget.
+"""
+UPPER_BOUND: Rule = "upper bound"
 
 
-def _choices(extra: Extra, policy: Policy, config: RunConfig) -> Choose:
+def _choices(extra: Extra, policy: Policy, config: RunConfig, limits_by: Rule) -> Choose:
     """Return how the policy of a level is chosen; measure on calibration episodes if needed."""
     env, episodes, kwargs = config.env, config.calibration_episodes, config.test_kwargs
     if not extra.budget:
@@ -145,13 +160,15 @@ def _choices(extra: Extra, policy: Policy, config: RunConfig) -> Choose:
         rows = within_limits(policy, env, episodes, config.seed, LIMITS, extra.tuned, kwargs)
 
         def best(budget: float) -> tuple[Policy, dict[str, Any]]:
-            chosen = best_within(rows, budget)
+            chosen = best_within(rows, budget, limits_by)
             assert chosen.policy.limit is not None
             return chosen.policy, {
                 "calibrated_return": chosen.figures[RETURN.name],
                 "limit": str(chosen.policy.limit),
                 "setting": chosen.policy.setting,
                 "threshold": chosen.policy.hysteresis,
+                "trials": len(rows),
+                "chosen_by": limits_by,
             }
 
         return best
@@ -171,7 +188,9 @@ def _choices(extra: Extra, policy: Policy, config: RunConfig) -> Choose:
             dial = refine(dial, env, budget, kwargs)
         assert dial.calibration is not None
         row = dial.calibration.within(budget)
-        return dial.at_row(row), {"calibrated_return": row.figures[RETURN.name]}
+        rule: Rule = "mean" if row.oscillation_bound is None else UPPER_BOUND
+        about = {"trials": dial.calibration.trials, "chosen_by": rule}
+        return dial.at_row(row), {"calibrated_return": row.figures[RETURN.name], **about}
 
     return within
 
@@ -182,6 +201,7 @@ def _filtered(filters: BestFilter) -> Choose:
     def within(budget: float) -> tuple[Any, dict[str, Any]]:
         policy, name, row = filters.within(budget)
         about = {"filter": name, "setting": row.setting}
+        about |= {"trials": filters.trials, "chosen_by": UPPER_BOUND}
         return policy, {"calibrated_return": row.figures[RETURN.name], **about}
 
     return within
@@ -196,6 +216,7 @@ def _as_it_is(policy: Policy, config: RunConfig) -> Choose:
     assert ratios is not None, "every episode has an oscillation ratio"
     bound = upper_bound(ratios)
     about = {"calibrated_return": evaluation.summary()[RETURN.name]}
+    about |= {"trials": 1, "chosen_by": UPPER_BOUND}
 
     def choose(budget: float) -> tuple[Policy, dict[str, Any]]:
         if bound > budget:
@@ -215,7 +236,13 @@ def _evaluate_at(level: float, choose: Choose, config: RunConfig) -> dict[str, A
     except InputError as error:
         return {"unreachable": str(error)}
     seed, kwargs = stream_seed(config.seed, Stream.FINAL), config.test_kwargs
-    figures = sampled_and_greedy(policy, config.env, config.final_episodes, seed, env_kwargs=kwargs)
+    both = evaluate_both(policy, config.env, config.final_episodes, seed, env_kwargs=kwargs)
+    figures = {actions: evaluation.summary() for actions, evaluation in both.items()}
+    limit = getattr(policy, "limit", None)
+    if isinstance(limit, Limit):
+        distinct = {id(evaluation): evaluation.episodes for evaluation in both.values()}
+        counts = [count_violations(e, limit.rate, limit.burst) for e in distinct.values()]
+        about = {**about, "violations": sum(counts)}
     return {**figures, **about}
 
 
