@@ -10,8 +10,11 @@ import pytest
 from policy_inertia.study.analysis.at_budget import ACTIONS, at_budgets, read_records
 from policy_inertia.study.core_records import CoreRecords
 from policy_inertia.study.declared.continuous_filters import STUDY as FILTERS
+from policy_inertia.study.declared.control import STUDY as CONTROL
+from policy_inertia.study.declared.minatar_claims import minatar_page
 from policy_inertia.study.declared.paper_claims import paper_page
 from policy_inertia.study.declared.transfer import STUDY as TRANSFER
+from policy_inertia.study.report.control_page import control_tables
 from policy_inertia.study.report.core_page import core_page
 from policy_inertia.study.report.markdown import MEASURED, budget_page, budget_tables, paired_page
 
@@ -48,6 +51,15 @@ def frontier() -> str:
     return "\n".join(budget_page(read_records(file)) for file in files if file.exists())
 
 
+def control() -> str:
+    file = RESULTS / "control" / "records.csv"
+    return control_tables(CONTROL, read_records(file) if file.exists() else [])
+
+
+def minatar() -> str:
+    return minatar_page(RESULTS / "minatar").text
+
+
 def paper() -> str:
     return paper_page(RESULTS / "paper").text
 
@@ -58,6 +70,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "limits-lander.md": partial(limits, "limit-lander-double"),
     "frontier.md": frontier,
     "transfer.md": transfer,
+    "control-study.md": control,
+    "minatar.md": minatar,
     "paper.md": paper,
     "results.md": paper,
 }
