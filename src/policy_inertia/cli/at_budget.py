@@ -66,11 +66,10 @@ class AtBudget(Command):
         from policy_inertia.drawing.plots import save
         from policy_inertia.study.analysis.at_budget import at_budgets
         from policy_inertia.study.declared import known_envs
-        from policy_inertia.study.report.budget_pictures import WIDTH, budget_panels
+        from policy_inertia.study.report.budget_pictures import TITLE, WIDTH, budget_panels
 
         panels = budget_panels(at_budgets(records), known_envs(), self.show)
-        title = "Greedy actions, budgets that every seed keeps, mean and 95% t-interval"
-        save(panels, title, path, legend=True, width=WIDTH)
+        save(panels, TITLE, path, legend=True, width=WIDTH)
         say(f"Picture: {path}")
 
     def _write(self, page: Path) -> None:

@@ -4,6 +4,7 @@ from policy_inertia.study.analysis.claims import Side
 from policy_inertia.study.declared.minatar import STUDY
 from policy_inertia.study.declared.minatar_claims import CLAIMS, FIT_CLAIMS, minatar_page
 from policy_inertia.study.run_records import Records
+from tests.support.pictures import is_made_again
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "results" / "minatar"
@@ -40,5 +41,5 @@ def test_the_page_is_made_from_the_records() -> None:
     """After new records: policy-inertia verdict minatar."""
     page = minatar_page(RESULTS)
     assert (ROOT / "docs" / "minatar.md").read_text() == page.text
-    for name in page.pictures:
-        assert (ROOT / "docs" / "images" / name).exists(), name
+    for name, data in page.pictures.items():
+        assert is_made_again(data, ROOT / "docs" / "images" / name), name
