@@ -3,12 +3,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
 
-.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-continuous benchmark-control benchmark-atari clean docs docs-serve notebooks stranger ship-policy
+.PHONY: demo test test-slow test-fuzz test-bounds lint benchmark benchmark-simulator benchmark-studies benchmark-interop benchmark-small-computers benchmark-continuous benchmark-control benchmark-atari clean docs docs-serve pages notebooks stranger ship-policy
 
-demo: $(VENV)/.core  ## a policy that jitters and one that does not: tables, a picture, a film of both
-	$(BIN)/policy-inertia evaluate two-way-dqn --episodes 200
+demo: $(VENV)/.core  ## a policy that jitters, the same made smooth, and one that learned it: tables, pictures, a film
+	rm -rf runs/demo && mkdir -p runs/demo
+	$(BIN)/policy-inertia smooth two-way-dqn policy_inertia/TwoWay-v0 --env-kwargs config.scenario=simple \
+		--budget 0.3 --hysteresis-only --quiet --out runs/demo/smooth
 	$(BIN)/policy-inertia evaluate two-way --budget 0.2 --episodes 200
-	$(BIN)/policy-inertia dial two-way --out runs/demo/dial.png
+	$(BIN)/policy-inertia dial two-way --out runs/demo/dial.png >runs/demo/dial.txt && tail -n 1 runs/demo/dial.txt
 	$(BIN)/policy-inertia record two-way --budget 0.2 --beside two-way-dqn --greedy --episodes 2 \
 		--out runs/demo/before-and-after.gif
 
@@ -37,6 +39,25 @@ docs: $(VENV)/.test  ## the documentation site, in site/
 
 docs-serve: $(VENV)/.test  ## the same while you write, at http://127.0.0.1:8000
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+pages: $(VENV)/.test  ## everything in docs/ that is made from records; tables to paste are in runs/pages
+	mkdir -p runs/pages
+	$(BIN)/policy-inertia verdict >runs/pages/results.md
+	$(BIN)/policy-inertia verdict minatar >runs/pages/minatar.md
+	$(BIN)/policy-inertia at-budget results/control --page docs/control-study.md
+	$(BIN)/policy-inertia at-budget results/limit/records.csv --picture docs/images/limits.png --show DQN \
+		"twin critics" "dial by price" "dial by price, tuned in a bucket" "limit, tuned in a bucket" \
+		"one action" >runs/pages/limits.md
+	$(BIN)/policy-inertia at-budget results/limit/records.csv --ours "limit, tuned in a bucket" \
+		>>runs/pages/limits.md
+	$(BIN)/policy-inertia at-budget results/limit-lander-double/records.csv >runs/pages/limits-lander.md
+	$(BIN)/policy-inertia at-budget results/limit-lander-double/records.csv --ours "limit, tuned in a bucket" \
+		>>runs/pages/limits-lander.md
+	$(BIN)/policy-inertia at-budget results/frontier-third/records.csv >runs/pages/frontier.md
+	$(BIN)/policy-inertia study filters --quiet >runs/pages/filters.md
+	cp runs/filters/filters.png docs/images/filters.png
+	$(BIN)/policy-inertia study transfer --quiet --only $(notdir $(wildcard results/transfer/*)) \
+		>runs/pages/transfer.md
 
 notebooks: $(VENV)/.test  ## run the notebooks and store their outputs
 	cd notebooks && ../$(BIN)/jupyter execute --inplace *.ipynb && rm -f *.safetensors

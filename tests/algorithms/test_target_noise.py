@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -73,7 +75,7 @@ def test_a_noisy_state_does_not_blur_a_certain_one() -> None:
             critics = critics._replace(noise=noise.init(rng))
 
         @jax.jit
-        def step(critics, size, batch):  # type: ignore[no-untyped-def]
+        def step(critics: Any, size: Any, batch: Transition) -> Any:
             batch = batch._replace(reward=batch.reward / size)
             nothing = jnp.zeros((len(batch.obs), 0))
             return scaled_evaluation(

@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from policy_inertia.tabular import CHECKS, expected_return, mixed_policy
+from policy_inertia.tabular import CHECKS, EXAMPLES, expected_return, mixed_policy
 from policy_inertia.tabular.cases import random_cases
 from policy_inertia.tabular.checks import TOLERANCE
+from policy_inertia.tabular.example_results import solve_example
 from policy_inertia.tabular.iteration import greedy, nested_policy_iteration, soft
 from policy_inertia.tabular.limit_survey import (
     FAMILIES,
@@ -46,6 +47,26 @@ def limit_rows(block: str) -> list[list[float]]:
     rows = [line.replace("±", "").split() for line in lines[start : start + len(RATES)]]
     assert [row[0] for row in rows] == [str(rate) for rate in RATES]
     return [[float(cell) for cell in row[1:]] for row in rows]
+
+
+def tradeoff_row(name: str) -> list[float]:
+    """The figures of an MDP in the page's table of the trade-off, which has the examples' order."""
+    (table,) = re.findall(r"\| \| core \| Theorem 3\.1's rule .*?\n\|-.*?\n(.*?)\n\n", PAGE, re.S)
+    rows = dict(zip(EXAMPLES, table.splitlines(), strict=True))
+    return [float(x) for x in re.findall(r"\d+\.\d+", rows[name])]
+
+
+SLOW = "two-way"  # a minute
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=[pytest.mark.slow] * (x == SLOW)) for x in EXAMPLES]
+)
+def test_the_trade_off_is_that_of_the_page(name: str) -> None:
+    result = solve_example(EXAMPLES[name]())
+    expected = [*result.core, *result.rule, *result.nested]
+    expected += [result.least_rate(result.nested), result.least_rate(result.core)]
+    assert tradeoff_row(name) == pytest.approx(expected, abs=0.0006)
 
 
 def test_the_python_of_the_page_runs() -> None:

@@ -57,9 +57,10 @@ def new_session(method: str) -> Session:
 
 
 ALONE = (*METHODS, "sac-asap", "sac-repeat")
+CONTROLLED = ("nsac-each", "ntd3", "dial-sac", "dial-td3", "dial-sac-full")
 
 
-@pytest.mark.parametrize("method", [*ALONE, "nsac-each", "dial-sac"])
+@pytest.mark.parametrize("method", [*ALONE, *CONTROLLED])
 def test_run_with_box_actions_is_restored_bit_for_bit(method: str, tmp_path: Path) -> None:
     session = new_session(method)
     while session.step < 200:

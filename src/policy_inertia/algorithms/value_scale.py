@@ -8,6 +8,8 @@ two, a learner takes the same steps bit for bit.
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import optax
 from jax import numpy as jnp
@@ -94,8 +96,9 @@ def scaled_evaluation(
         The twins after the step, in the unit after it; that unit; and the loss.
     """
     target = losses.bellman_target(batch.reward, batch.discount, next_value)
-    known = critics.noise
-    weights = None if noise is None else noise.weights(known, batch, extra)
+    known: Any = critics.noise
+    seen: Any = extra  # the controllers that weigh errors have other inputs
+    weights = None if noise is None else noise.weights(known, batch, seen)
     evaluated = soft_evaluation(
         critics,
         network,
@@ -110,7 +113,7 @@ def scaled_evaluation(
         weights=weights,
     )
     if noise is not None:
-        known = noise.learn(known, batch, extra, evaluated.before, target)
+        known = noise.learn(known, batch, seen, evaluated.before, target)
     stepped, average = evaluated.critics, critics.average
     if average is not None:
         average = optax.incremental_update(stepped.online, average, average_rate)

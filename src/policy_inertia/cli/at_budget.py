@@ -15,6 +15,7 @@ from policy_inertia.files import write_file
 
 if TYPE_CHECKING:
     from policy_inertia.study.analysis.at_budget import Record
+    from policy_inertia.study.results import Results
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class AtBudget(Command):
     example: ClassVar[str] = "policy-inertia at-budget runs/frontier"
 
     study: Positional[Path]
-    """The folder of a study that has budgets, or a records.csv that this command wrote."""
+    """The folder of a study that has budgets, the folder of its records, such as results/limit, or
+    a records.csv that this command wrote."""
     out: Annotated[DisallowNone[Path | None], default_is("records.csv in the study's folder")] = (
         None
     )
@@ -53,10 +55,10 @@ class AtBudget(Command):
     def run(self) -> None:
         from policy_inertia.study.report.markdown import budget_page, paired_page
 
-        records = self._records()
         if self.page is not None:
-            self._write(self.page, records)
+            self._write(self.page)
             return
+        records = self._records()
         say(budget_page(records) if self.ours is None else paired_page(records, self.ours))
         if self.picture is not None:
             self._draw(records, self.picture)
@@ -65,35 +67,49 @@ class AtBudget(Command):
         from policy_inertia.drawing.plots import save
         from policy_inertia.study.analysis.at_budget import at_budgets
         from policy_inertia.study.declared import known_envs
-        from policy_inertia.study.report.budget_pictures import WIDTH, budget_panels
+        from policy_inertia.study.report.budget_pictures import TITLE, WIDTH, budget_panels
 
         panels = budget_panels(at_budgets(records), known_envs(), self.show)
-        title = "Greedy actions, budgets that every seed keeps, mean and 95% t-interval"
-        save(panels, title, path, legend=True, width=WIDTH)
+        save(panels, TITLE, path, legend=True, width=WIDTH)
         say(f"Picture: {path}")
 
-    def _write(self, page: Path, records: list[Record]) -> None:
+    def _write(self, page: Path) -> None:
         from policy_inertia.storage import read_page
+        from policy_inertia.study.declared.control import STUDY
         from policy_inertia.study.report.control_page import control_tables, with_tables
 
         text = read_page(page)
-        write_file(page, with_tables(text, control_tables(records)).encode())
+        none = self.study.name == STUDY.name and not self.study.exists()
+        tables = control_tables(STUDY, [] if none else self._records())
+        write_file(page, with_tables(text, tables).encode())
         say(f"Tables written to {page}")
 
     def _records(self) -> list[Record]:
-        """Read the records, or collect and store them if a study's folder is given."""
+        """Read the records, or collect and store them if a folder is given."""
         from policy_inertia.study.analysis.at_budget import (
             budget_records,
             read_records,
             write_records,
         )
         from policy_inertia.study.analysis.constant_action import constant_action_records
-        from policy_inertia.study.folder import collect
 
         if not self.study.is_dir():
             return read_records(self.study)
-        results = collect(self.study, self.trust)
+        results = self._results()
         with working("constant actions") as update:
             records = budget_records(results) + constant_action_records(results, update)
         write_records(self.out or self.study / "records.csv", records)
         return records
+
+    def _results(self) -> Results:
+        """Read a study's folder, or the folder of a declared study's records, by its name."""
+        from policy_inertia.study.declared import studies
+        from policy_inertia.study.folder import collect
+        from policy_inertia.study.plan import Study
+        from policy_inertia.study.run_records import Records, recorded_results
+
+        plan = studies().get(self.study.name)
+        if (self.study / "study.json").exists() or not isinstance(plan, Study):
+            return collect(self.study, self.trust)
+        shared = tuple(self.study.parent / name for name in plan.shared)
+        return recorded_results(plan, Records(self.study, further=shared))

@@ -1,14 +1,18 @@
+import shlex
 from pathlib import Path
 
 import pytest
 
 from policy_inertia import InputError
+from policy_inertia.drawing.plots import save
 from policy_inertia.planner.known_edges import LABEL
 from policy_inertia.study.analysis.at_budget import AtBudget, at_budgets, read_records
 from policy_inertia.study.declared import known_envs
-from policy_inertia.study.report.budget_pictures import budget_panels
+from policy_inertia.study.report.budget_pictures import TITLE, WIDTH, budget_panels
+from tests.support.pictures import is_made_again
 
-RECORDS = Path(__file__).parents[3] / "results" / "limit" / "records.csv"
+ROOT = Path(__file__).parents[3]
+RECORDS = ROOT / "results" / "limit" / "records.csv"
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +52,14 @@ def test_without_names_cores_and_plain_buckets_are_left_out(rows: list[AtBudget]
 def test_a_name_that_no_policy_has_is_refused(rows: list[AtBudget]) -> None:
     with pytest.raises(InputError, match="have no policy 'DNQ': did you mean 'DQN'"):
         budget_panels(rows, {}, ["DNQ"])
+
+
+def test_the_picture_of_limits_is_that_of_make_pages(rows: list[AtBudget], tmp_path: Path) -> None:
+    command = (ROOT / "Makefile").read_text().replace("\\\n", "").partition("limits.png --show ")[2]
+    names = shlex.split(command.partition(">")[0])
+    assert names
+    panels = budget_panels(rows, known_envs(), names)
+    save(panels, TITLE, tmp_path / "again.png", legend=True, width=WIDTH)
+    again = (tmp_path / "again.png").read_bytes()
+    assert is_made_again(again, ROOT / "docs" / "images" / "limits.png")
+    assert not is_made_again(again, ROOT / "docs" / "images" / "filters.png")

@@ -4,7 +4,7 @@ import pytest
 
 from policy_inertia import InputError
 from policy_inertia.study.declared.paper import STUDY
-from policy_inertia.study.declared.paper_claims import CLAIMS, FIT_CLAIMS, INERTIA
+from policy_inertia.study.declared.paper_claims import CLAIMS, FIT_CLAIMS, INERTIA, INTRODUCTION
 from policy_inertia.study.report.verdict_files import with_table, write_page
 from policy_inertia.study.report.verdict_page import END, START, VerdictPage, verdict_page
 from tests.support.paper_results import paper_results
@@ -14,7 +14,7 @@ from tests.support.paper_results import paper_results
 def page() -> VerdictPage:
     """The page of a study of which Atari and mu0 were not run."""
     results = paper_results(lambda e: e.name not in ("atari", "mu0"))
-    return verdict_page(STUDY, CLAIMS, FIT_CLAIMS, results, INERTIA)
+    return verdict_page(STUDY, INTRODUCTION, CLAIMS, FIT_CLAIMS, results, INERTIA)
 
 
 def test_every_claim_has_a_line_with_a_verdict(page: VerdictPage) -> None:
@@ -61,7 +61,8 @@ def test_the_page_shows_every_picture_and_no_other(page: VerdictPage) -> None:
 
 
 def test_a_page_without_any_record_can_be_made() -> None:
-    page = verdict_page(STUDY, CLAIMS, FIT_CLAIMS, paper_results(lambda _: False), INERTIA)
+    nothing = paper_results(lambda _: False)
+    page = verdict_page(STUDY, INTRODUCTION, CLAIMS, FIT_CLAIMS, nothing, INERTIA)
     assert "Not decided: 0 of 25 runs have a record." in page.text
     assert page.table.count("**not run (0 of") == len(CLAIMS)
     assert list(page.pictures) == ["paper-ties.png"]

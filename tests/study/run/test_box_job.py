@@ -15,6 +15,7 @@ from policy_inertia.study.folder import StudyFolder, collect, read_extra
 from policy_inertia.study.plan import Experiment, Line, Study, Task
 from policy_inertia.study.report.control_page import control_tables
 from policy_inertia.study.run import job
+from policy_inertia.study.run_records import Records, recorded_results
 
 ENV = "TwoJoints-v0"
 SMALL: dict[str, Any] = {
@@ -77,6 +78,19 @@ def test_tables_are_made_from_the_runs_and_random_actions(finished: Path) -> Non
     assert budget_measure(records) is FLUCTUATION
     random = [r for r in records if r.label == RANDOM]
     assert {(r.budget, r.actions) for r in random} == {(1.0, "greedy"), (1.0, "sampled")}
-    text = control_tables(records)
+    text = control_tables(STUDY, records)
+    assert "**3 of 3 runs have a record**: joints 3 of 3." in text
     for name in ("SAC", "sac-repeat", "dial", "core of dial"):
         assert f"| {name} |" in text
+
+
+def test_tables_are_made_while_only_some_runs_have_a_record(finished: Path, tmp_path: Path) -> None:
+    records = Records(tmp_path, writable=True)
+    for run in STUDY.runs(finished)[:2]:
+        records.write(run)
+    results = recorded_results(STUDY, records)
+    rows = budget_records(results) + constant_action_records(results)
+    text = control_tables(STUDY, rows)
+    assert "**2 of 3 runs have a record**: joints 2 of 3." in text
+    assert "| random actions |" in text
+    assert "No run of the dial has a record yet." in text

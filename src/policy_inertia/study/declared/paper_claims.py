@@ -15,7 +15,7 @@ from policy_inertia.study.declared.paper import (
     TWO_WAY,
 )
 from policy_inertia.study.report.inertia_tables import FIT
-from policy_inertia.study.report.verdict_page import VerdictPage, verdict_page
+from policy_inertia.study.report.verdict_page import Introduction, VerdictPage, verdict_page
 from policy_inertia.study.run_records import Records, recorded_results
 
 BOTH = (INTERSECTION.name, TWO_WAY.name)  # where the paper shows repetition and penalties
@@ -30,7 +30,7 @@ def _condition(
     )
 
 
-def _smoother(
+def smoother(
     experiment: str, tasks: tuple[str, ...], rival: str, ours: str = "NSAC"
 ) -> tuple[Cell, ...]:
     """NSAC against a rival: less oscillation, and the return is kept."""
@@ -123,7 +123,7 @@ CLAIMS = (
         Claim(
             f"NSAC oscillates less than {rival} on the four Highway tasks, at comparable return",
             "Figure base_results (a) to (d)",
-            _smoother("base", tuple(HIGHWAY), rival),
+            smoother("base", tuple(HIGHWAY), rival),
             inertia="NSAC",
         )
         for rival in ("SAC", "DQN")
@@ -132,7 +132,7 @@ CLAIMS = (
         Claim(
             f"NSAC oscillates less than {rival} on four Atari games, at comparable return",
             "Figure base_results (e) to (h)",
-            _smoother("atari", tuple(game.name for game in ATARI_GAMES), rival),
+            smoother("atari", tuple(game.name for game in ATARI_GAMES), rival),
             inertia="NSAC",
         )
         for rival in ("SAC", "DQN")
@@ -182,7 +182,7 @@ FIT_CLAIMS = tuple(
         f"NSAC by the closed form oscillates less than {rival} on the four Highway tasks, at "
         "comparable return",
         "not in the paper",
-        _smoother("base", tuple(HIGHWAY), rival, FIT),
+        smoother("base", tuple(HIGHWAY), rival, FIT),
         inertia=FIT,
     )
     for rival in ("SAC", "DQN")
@@ -190,9 +190,20 @@ FIT_CLAIMS = tuple(
 """The paper's first claims, of NSAC whose inertia is fitted to the closed form."""
 INERTIA = (*(("base", task) for task in HIGHWAY), ("scenarios", SIMPLE.name))
 """Where both ways to learn the inertia are run."""
+INTRODUCTION = Introduction(
+    "The paper's claims",
+    "policy-inertia verdict",
+    "this page, its pictures, and the table in results.md",
+    f"All runs have the paper's settings, {STUDY.settings['steps']:,} steps on Highway, seeds "
+    f"{min(STUDY.seeds)} to {max(STUDY.seeds)}, and sampled actions, as the paper evaluates. "
+    "What the paper does not state is [our reading](studies.md#the-papers-experiments).",
+    ties=True,
+    decides=True,
+    overview=True,
+)
 
 
 def paper_page(records: Path) -> VerdictPage:
     """Return the page on the paper's claims, from a folder of records."""
     results = recorded_results(STUDY, Records(records))
-    return verdict_page(STUDY, CLAIMS, FIT_CLAIMS, results, INERTIA)
+    return verdict_page(STUDY, INTRODUCTION, CLAIMS, FIT_CLAIMS, results, INERTIA)

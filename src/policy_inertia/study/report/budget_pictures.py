@@ -12,6 +12,7 @@ from policy_inertia.metrics.measures import OSCILLATION, RETURN
 from policy_inertia.planner.known_edges import named_edge
 from policy_inertia.study.analysis.at_budget import CORE, IN_BUCKET, AtBudget
 
+TITLE = "Greedy actions, budgets that every seed keeps, mean and 95% t-interval"
 WIDTH = 3.6  # inches of a panel
 BLACK = COLOURS[6]  # for what is no method: the planner
 Envs = Mapping[str, tuple[str, dict[str, Any]]]

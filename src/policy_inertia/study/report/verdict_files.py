@@ -9,19 +9,22 @@ from policy_inertia.files import make_folder, write_file
 from policy_inertia.storage import read_page
 from policy_inertia.study.report.verdict_page import END, START, VerdictPage
 
-PAGE, OVERVIEW, IMAGES = "paper.md", "results.md", "images"
+OVERVIEW, IMAGES = "results.md", "images"
 
 
 def write_page(page: VerdictPage, folder: Path) -> None:
-    """Write the page and its pictures, and put its first table into the overview if there is one.
+    """Write the page and its pictures, and put its first table into the overview.
+
+    A folder without an overview gets none.
 
     Raises:
         InputError: The overview has no place for the table.
     """
     overview = folder / OVERVIEW
-    filled = with_table(read_page(overview), page.table) if overview.exists() else None
+    wanted = page.overview and overview.exists()
+    filled = with_table(read_page(overview), page.table) if wanted else None
     make_folder(folder / IMAGES)
-    write_file(folder / PAGE, page.text.encode())
+    write_file(folder / page.file, page.text.encode())
     for name, data in page.pictures.items():
         write_file(folder / IMAGES / name, data)
     if filled is not None:

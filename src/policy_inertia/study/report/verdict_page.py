@@ -16,24 +16,52 @@ from policy_inertia.study.report.inertia_tables import (
 )
 from policy_inertia.study.report.verdict_pictures import curve_pictures, mu_picture, tie_picture
 from policy_inertia.study.report.verdict_tables import claim_tables, verdict_table
-from policy_inertia.study.results import ExperimentResults, Results
+from policy_inertia.study.results import Results
 
 START, END = "<!-- verdict: made by `policy-inertia verdict` -->", "<!-- end of the verdict -->"
 """Where the table stands in a page that somebody writes."""
-COMMAND = "policy-inertia verdict"
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """What a page says before its tables.
+
+    Attributes:
+        title: The title of the page.
+        command: The command that makes the page.
+        makes: What the command makes.
+        about: The settings of the runs, in sentences.
+        ties: Whether the page explains why μ ends at 0.
+        decides: Whether the page says which way to learn μ is the default.
+        overview: Whether its first table stands in the overview of results too.
+    """
+
+    title: str
+    command: str
+    makes: str
+    about: str
+    ties: bool = False
+    decides: bool = False
+    overview: bool = False
 
 
 @dataclass(frozen=True)
 class VerdictPage:
-    """A page in Markdown, its first table alone, and its pictures by file name."""
+    """A page in Markdown, its first table alone, and its pictures by file name.
 
+    `file` is the name of the page's file. `overview` says whether the table stands there too.
+    """
+
+    file: str
     text: str
     table: str
     pictures: dict[str, bytes]
+    overview: bool
 
 
 def verdict_page(
     study: Study,
+    introduction: Introduction,
     claims: Sequence[Claim],
     fit_claims: Sequence[Claim],
     results: Results,
@@ -42,8 +70,9 @@ def verdict_page(
     """Judge every claim and write the page.
 
     Args:
-        study: The study of the paper.
-        claims: What the paper says.
+        study: The study.
+        introduction: What the page says first.
+        claims: What the paper says, of the tasks of the study.
         fit_claims: The same of the other way to learn the inertia.
         results: What came out, however many runs are finished.
         inertia: Experiments and tasks where both ways to learn the inertia were run.
@@ -58,10 +87,11 @@ def verdict_page(
         for experiment, task in places
         if experiment.of_task(task)
     }
-    pictures = {**curve_pictures(places), **mu_picture(tasks), **tie_picture()}
-    table = verdict_table(judgements)
+    ties = tie_picture(study.name) if introduction.ties else {}
+    mu, curves = mu_picture(study.name, tasks), curve_pictures(study.name, places)
+    table = verdict_table(judgements, study.name)
     parts = [
-        _introduction(study, results),
+        _introduction(study, introduction, results),
         table,
         "## The rule",
         RULE,
@@ -74,55 +104,39 @@ def verdict_page(
         level_table(tasks) if tasks else NOTHING,
         "## Two ways to learn μ, and a filter",
         WAYS,
-        verdict_table(fits),
+        verdict_table(fits, study.name),
         claim_tables(fits) or NOTHING,
         SAME,
         fit_table(tasks) or NOTHING,
         FILTER,
         filter_table(tasks) or NOTHING,
-        default_rule(tasks, len(study.seeds), len(inertia)),
-        *_shown(places, pictures),
+        *([default_rule(tasks, len(study.seeds), len(inertia))] if introduction.decides else []),
+        *_section("Why μ ends at 0", TIES, ["The best μ against the advantage"], ties),
+        *_section("μ over training", MU_TEXT, ["μ of every seed"], mu),
+        *_section("Learning curves", CURVES, [f"Learning curves on {t}" for t in tasks], curves),
     ]
-    return VerdictPage("\n\n".join(parts) + "\n", table, pictures)
+    text, pictures = "\n\n".join(parts) + "\n", {**curves, **mu, **ties}
+    return VerdictPage(f"{study.name}.md", text, table, pictures, introduction.overview)
 
 
-def _introduction(study: Study, results: Results) -> str:
+def _introduction(study: Study, introduction: Introduction, results: Results) -> str:
     runs = {folder for e in results.experiments for x in e.lines for folder in x.folders}
     needed = {run.path for run in study.runs(results.folder)}
     return (
-        "# The paper's claims\n\n"
+        f"# {introduction.title}\n\n"
         f"This page is made from `results/{study.name}` by one command; nobody types its figures "
         f"or its verdicts. So far {len(runs)} of {len(needed)} runs have a record.\n\n"
         f"    policy-inertia study {study.name} --records results/{study.name}   # runs what is "
         "missing\n"
-        f"    {COMMAND}   # makes this page, its pictures, and the table in results.md\n\n"
-        f"All runs have the paper's settings, {study.settings['steps']:,} steps on Highway, seeds "
-        f"{min(study.seeds)} to {max(study.seeds)}, and sampled actions, as the paper evaluates. "
-        "What the paper does not state is [our reading](studies.md#the-papers-experiments). ξ is "
-        "the oscillation ratio: switches per step."
+        f"    {introduction.command}   # makes {introduction.makes}\n\n"
+        f"{introduction.about} ξ is the oscillation ratio: switches per step."
     )
 
 
-def _shown(
-    places: Sequence[tuple[ExperimentResults, str]], pictures: dict[str, bytes]
-) -> list[str]:
-    """Return the sections with pictures."""
-    parts = [
-        "## Why μ ends at 0",
-        TIES,
-        "![The best μ against the advantage](images/paper-ties.png)",
-    ]
-    if "paper-mu.png" in pictures:
-        parts += ["## μ over training", MU_TEXT, "![μ of every seed](images/paper-mu.png)"]
-    curves = [name for name in pictures if name not in ("paper-ties.png", "paper-mu.png")]
-    if curves:
-        titles = [task for experiment, task in places if experiment.of_task(task)]
-        parts += ["## Learning curves", CURVES]
-        parts += [
-            f"![Learning curves on {task}](images/{name})"
-            for task, name in zip(titles, curves, strict=True)
-        ]
-    return parts
+def _section(title: str, text: str, labels: Sequence[str], pictures: dict[str, bytes]) -> list[str]:
+    """Return a section with its pictures; empty without any."""
+    images = [f"![{x}](images/{n})" for x, n in zip(labels, pictures, strict=False)]
+    return [f"## {title}", text, *images] if images else []
 
 
 OVERALL = (

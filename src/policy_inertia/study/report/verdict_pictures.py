@@ -22,7 +22,9 @@ WIDTH = 3.4  # inches of a panel
 KEY = EVALUATION + MU.name
 
 
-def curve_pictures(experiments: Sequence[tuple[ExperimentResults, str]]) -> dict[str, bytes]:
+def curve_pictures(
+    study: str, experiments: Sequence[tuple[ExperimentResults, str]]
+) -> dict[str, bytes]:
     """Return a PNG for each task by the name of its file, from tasks with a finished run.
 
     Two panels have the paper's form (mean, half a standard deviation), two have ours (mean,
@@ -39,11 +41,11 @@ def curve_pictures(experiments: Sequence[tuple[ExperimentResults, str]]) -> dict
             f"{task}: left two mean and half a standard deviation, as in the paper; right two mean "
             f"and 95% t-interval; {seeds}"
         )
-        pictures[f"paper-{_slug(task)}.png"] = _png(panels, title)
+        pictures[f"{study}-{_slug(task)}.png"] = _png(panels, title)
     return pictures
 
 
-def mu_picture(tasks: Tasks) -> dict[str, bytes]:
+def mu_picture(study: str, tasks: Tasks) -> dict[str, bytes]:
     """Return a PNG of the mean mu at each evaluation: a line for every seed of both NSACs."""
     panels = []
     for task, lines in tasks.items():
@@ -59,10 +61,10 @@ def mu_picture(tasks: Tasks) -> dict[str, bytes]:
                 Panel(task, "mean μ", shown, label_ends=False, time=True, y_limits=(-0.02, 1.02))
             )
     title = "Mean μ in evaluations over training, a line for every seed"
-    return {"paper-mu.png": _png(panels, title)} if panels else {}
+    return {f"{study}-mu.png": _png(panels, title)} if panels else {}
 
 
-def tie_picture(actions: int = 5, alpha: float = 0.01) -> dict[str, bytes]:
+def tie_picture(study: str, actions: int = 5, alpha: float = 0.01) -> dict[str, bytes]:
     """Return a PNG of the best mu by how much better it is to repeat, for several cores.
 
     Equation of `losses.best_inertia`: Q is the same for all actions but the last one, which is
@@ -87,7 +89,7 @@ def tie_picture(actions: int = 5, alpha: float = 0.01) -> dict[str, bytes]:
         Panel("μ", "μ (1 − μ)", factor, label_ends=False),
     ]
     title = f"The best μ of {actions} actions under the mixed policy's entropy bonus"
-    return {"paper-ties.png": _png(panels, title)}
+    return {f"{study}-ties.png": _png(panels, title)}
 
 
 def _png(panels: Sequence[Panel], title: str) -> bytes:

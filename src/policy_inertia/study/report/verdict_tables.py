@@ -18,11 +18,16 @@ SYMBOLS = {
 STYLES = {OSCILLATION.name: ".3f", RETURN.name: ".2f", MU.name: ".3f", CRASHES.name: ".3f"}
 
 
-def verdict_table(judgements: Sequence[Judgement]) -> str:
-    """Return a line for each claim: what it says, what was measured, the verdict, and why."""
+def verdict_table(judgements: Sequence[Judgement], study: str) -> str:
+    """Return a line for each claim: what it says, what was measured, the verdict, and why.
+
+    Args:
+        judgements: The claims as they were judged.
+        study: Name of their study, for the command that makes missing records.
+    """
     lines = head("Claim", "Measured", "Verdict", "Why")
     for j in judgements:
-        lines.append(row(j.claim.text, _measured(j), f"**{j.verdict}**", _why(j)))
+        lines.append(row(j.claim.text, _measured(j), f"**{j.verdict}**", _why(j, study)))
     return "\n".join(lines)
 
 
@@ -41,12 +46,12 @@ def _measured(j: Judgement) -> str:
     return "<br>".join(parts)
 
 
-def _why(j: Judgement) -> str:
+def _why(j: Judgement, study: str) -> str:
     """Return which conditions fail in which cells, and how many learned inertias do nothing."""
     parts = []
     if j.records < j.needed:
         experiments = " ".join(dict.fromkeys(side.experiment for side in j.claim.sides))
-        parts.append(f"records are missing: `study paper --only {experiments}`")
+        parts.append(f"records are missing: `study {study} --only {experiments}`")
     else:
         for measure, about in j.kinds:
             failing = [
