@@ -108,7 +108,13 @@ STEERED = {"config": {"action": {"type": "ContinuousAction"}}}
     [
         ("CartPole-v1", {}, "the scenes of CartPole-v1 cannot be copied.*such as TwoWay"),
         ("policy_inertia/TwoWay-v0", {"beam": 0}, "beam is 0: a beam keeps at least 1"),
-        ("policy_inertia/TwoWay-v0", {"beam": 10**9}, "needs .* GB are free, so give at most"),
+        (
+            "policy_inertia/TwoWay-v0",
+            {"beam": 10**9, "widest": 10**9},
+            "needs .* GB are free, so give at most",
+        ),
+        ("policy_inertia/TwoWay-v0", {"widest": 0}, "widest is 0 and beam is 50: .* at least the"),
+        ("policy_inertia/TwoWay-v0", {"beam": 20, "widest": 10}, "widest is 10 and beam is 20"),
         ("policy_inertia/TwoWay-v0", {"episodes": 0}, "plan at least one"),
         ("TwoWay", {"limit": Limit(0.1, carry_over=True)}, "carries tokens over.*leave carry_over"),
         ("policy_inertia/TwoWay-v0", {"env_kwargs": STEERED}, "the planner needs discrete ones"),

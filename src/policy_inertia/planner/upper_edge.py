@@ -109,12 +109,18 @@ def find_upper_edge(
         limit: a limit on switching that every episode keeps; each starts with a full bucket.
 
     Raises:
-        InputError: the task cannot be copied, or the beam is empty or too wide for the memory.
+        InputError: the task cannot be copied, or the beam is empty, wider than `widest` or too wide
+            for the memory.
     """
     if episodes < 1:
         raise InputError(f"episodes is {episodes}: plan at least one")
     if beam < 1:
         raise InputError(f"beam is {beam}: a beam keeps at least 1 episode, better 100")
+    if widest < beam:
+        raise InputError(
+            f"widest is {widest:,} and beam is {beam:,}: a beam is only widened, so give a widest "
+            "of at least the beam"
+        )
     if limit is not None and limit.carry_over:
         raise InputError(
             "the limit carries tokens over, and the planner's episodes know nothing of each other: "
