@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,3 +77,20 @@ def test_rate_outside_0_to_1_is_refused(rate: float) -> None:
 def test_burst_below_1_is_refused(burst: float) -> None:
     with pytest.raises(InputError, match=f"the burst of a limit is {burst}: give at least 1 token"):
         Limit(0.1, burst)
+
+
+@pytest.mark.parametrize(
+    ("rate", "burst", "message"),
+    [
+        ("x", 1, "the rate of a limit is 'x': give a number, switches per step, from 0 to 1"),
+        (None, 1, "the rate of a limit is None: give a number.* leave the limit out"),
+        (0.1, None, "the burst of a limit is None: give a number, tokens, at least 1"),
+    ],
+)
+def test_what_is_no_number_is_refused_in_a_sentence(rate: Any, burst: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Limit(rate, burst)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert Limit(np.float32(0.5), np.int64(2)).burst_units == 2 * TOKEN

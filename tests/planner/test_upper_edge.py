@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from policy_inertia import InputError
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.metrics.episodes import Episode
 from policy_inertia.planner.upper_edge import Plans, UpperEdge, find_upper_edge, plan_episode
 from tests.planner.test_beam import simulation
+from tests.support.switch_counter import violations_of_episodes
 
 TINY: dict[str, Any] = {"beam": 5, "widest": 10, "env_kwargs": {"config": {"duration": 5}}}
 
@@ -81,6 +83,23 @@ def test_a_beam_is_widened_until_it_stops_rising_and_never_gets_worse() -> None:
     assert narrow.episodes[-1].crashed
 
 
+def test_within_a_limit_every_episode_keeps_it_whatever_the_budget() -> None:
+    limit = Limit(0.2, 1.5)
+    options = TINY | {"env_kwargs": {"config": {"duration": 10, "scenario": "simple"}}}
+    real = find_upper_edge("policy_inertia/TwoWay-v0", 3, 2, **options, limit=limit)
+    episodes = [e.actions.tolist() for plans in real.plans for e in plans.episodes]
+    assert not violations_of_episodes(episodes, limit.rate, limit.burst)
+    assert list(real.figures((0.1,))) == ["0.1", "0.2 per step, burst 1.5"]
+    assert real.within().summary()["oscillation_ratio"] > 0
+
+
+def test_a_bucket_that_is_never_empty_is_no_limit() -> None:
+    free = find_upper_edge("policy_inertia/TwoWay-v0", 2, **TINY)
+    same = find_upper_edge("policy_inertia/TwoWay-v0", 2, **TINY, limit=Limit(1.0, 2))
+    assert same.within().summary() == free.within().summary()
+    assert same.within(0.2).summary() == free.within(0.2).summary()
+
+
 STEERED = {"config": {"action": {"type": "ContinuousAction"}}}
 
 
@@ -89,8 +108,15 @@ STEERED = {"config": {"action": {"type": "ContinuousAction"}}}
     [
         ("CartPole-v1", {}, "the scenes of CartPole-v1 cannot be copied.*such as TwoWay"),
         ("policy_inertia/TwoWay-v0", {"beam": 0}, "beam is 0: a beam keeps at least 1"),
-        ("policy_inertia/TwoWay-v0", {"beam": 10**9}, "needs .* GB are free, so give at most"),
+        (
+            "policy_inertia/TwoWay-v0",
+            {"beam": 10**9, "widest": 10**9},
+            "needs .* GB are free, so give at most",
+        ),
+        ("policy_inertia/TwoWay-v0", {"widest": 0}, "widest is 0 and beam is 50: .* at least the"),
+        ("policy_inertia/TwoWay-v0", {"beam": 20, "widest": 10}, "widest is 10 and beam is 20"),
         ("policy_inertia/TwoWay-v0", {"episodes": 0}, "plan at least one"),
+        ("TwoWay", {"limit": Limit(0.1, carry_over=True)}, "carries tokens over.*leave carry_over"),
         ("policy_inertia/TwoWay-v0", {"env_kwargs": STEERED}, "the planner needs discrete ones"),
     ],
 )

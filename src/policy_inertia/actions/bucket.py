@@ -15,9 +15,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
-from policy_inertia.errors import InputError
+from policy_inertia.errors import InputError, shown
 
 TOKEN = 1_000_000
 """One token in the unit in which tokens are counted."""
@@ -44,6 +45,8 @@ class Limit:
     per_head: bool = False
 
     def __post_init__(self) -> None:
+        refuse_no_number("rate", self.rate, "switches per step, from 0 to 1")
+        refuse_no_number("burst", self.burst, "tokens, at least 1")
         if not 0 <= self.rate <= 1:
             raise InputError(
                 f"the rate of a limit is {self.rate}: give switches per step, from 0 to 1"
@@ -72,6 +75,19 @@ class Limit:
         carried = ", carried over" if self.carry_over else ""
         heads = " for each head" if self.per_head else ""
         return f"{self.rate:g} per step, burst {self.burst:g}{carried}{heads}"
+
+
+def refuse_no_number(name: str, value: object, means: str) -> None:
+    """Check that the rate or the burst of a limit is a number.
+
+    Raises:
+        InputError: It is not; `means` says what the number is.
+    """
+    if not isinstance(value, Real):
+        raise InputError(
+            f"the {name} of a limit is {shown(value)}: give a number, {means}; without a limit, "
+            "leave the limit out"
+        )
 
 
 def units(tokens: float) -> int:

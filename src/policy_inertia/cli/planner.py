@@ -9,7 +9,15 @@ from typing import Annotated, ClassVar
 from tyro.conf import DisallowNone, Positional
 
 from policy_inertia.cli.command import Command
-from policy_inertia.cli.flags import EnvKwargs, Quiet, Seed, assignments, default_is
+from policy_inertia.cli.flags import (
+    Burst,
+    EnvKwargs,
+    Quiet,
+    Seed,
+    assignments,
+    default_is,
+    limit,
+)
 from policy_inertia.cli.progress import counting
 from policy_inertia.cli.view import say, show_figures
 
@@ -22,6 +30,9 @@ class Planner(Command):
     policy. It is a beam search, which finds less than the optimum: the table is an estimate from
     below of what clairvoyance can do. A row has the best episodes whose mean oscillation ratio is
     within a budget. A crash is never preferred.
+
+    With --limit every episode makes at most burst + rate * n switches in every n steps, as a policy
+    within that limit does; the last row has the best of them.
     """
 
     name: ClassVar[str] = "planner"
@@ -33,7 +44,11 @@ class Planner(Command):
     """Number of episodes: those of 'evaluate' with the same --seed."""
     seed: Seed = 0
     budgets: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2)
-    """Oscillation ratios; a row for each, and one without a limit."""
+    """Oscillation ratios; a row for each, and one without a budget."""
+    limit: Annotated[DisallowNone[float | None], default_is("no limit")] = None
+    """Hold every episode to a limit on switching: this many switches per step, and a burst of some
+    more."""
+    burst: Burst = None
     beam: int = 50
     """Episodes that each beam keeps at first. It is doubled until two doublings raise nothing."""
     widest: int = 1600
@@ -49,7 +64,10 @@ class Planner(Command):
         from policy_inertia.planner.upper_edge import find_upper_edge
 
         env = env_id(self.task) if self.task in highway_modules() else self.task
-        kwargs = assignments("--env-kwargs", self.env_kwargs)
+        kwargs, held_to = (
+            assignments("--env-kwargs", self.env_kwargs),
+            limit(self.limit, self.burst),
+        )
         with counting("episodes", self.seeds, self.quiet) as progress:
             edge = find_upper_edge(
                 env,
@@ -60,6 +78,7 @@ class Planner(Command):
                 self.budgets,
                 kwargs,
                 progress,
+                held_to,
             )
         show_figures(f"{env}: a planner that knows the future", edge.figures(self.budgets))
         settled = sum(p.settled for p in edge.plans)
@@ -67,6 +86,11 @@ class Planner(Command):
             f"An estimate from below. Beams stopped rising in {settled} of {len(edge.plans)} "
             f"episodes, at a width of up to {max(p.width for p in edge.plans):,}."
         )
+        if held_to is not None:
+            say(
+                f"Every episode keeps the limit: at most {held_to.burst:g} + {held_to.rate:g} n "
+                "switches in every n steps."
+            )
         if self.out is not None:
             save_edge(edge, self.out, self.budgets)
             say(f"Figures and episodes: {self.out}")

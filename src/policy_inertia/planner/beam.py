@@ -4,6 +4,10 @@ The search copies scenes, so it knows what every vehicle will do: it is clairvoy
 beam for each number of switches, because prices on switches find only the convex hull. A beam keeps
 the scenes with the largest returns so far. It may drop the beginning of the best episode, so what
 it finds is an estimate from below.
+
+Within a limit on switching, an episode without a token does not branch. A beam then keeps as many
+episodes for each whole number of tokens that are left, so those that have spent their tokens do not
+crowd out those that saved them.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policy_inertia.actions import bucket
+from policy_inertia.actions.bucket import TOKEN, Limit
 from policy_inertia.envs.highway.simulator.scene_store import SceneStore
 from policy_inertia.envs.highway.simulator.simulation import Simulation
 from policy_inertia.errors import InputError
@@ -19,6 +25,8 @@ from policy_inertia.metrics.episodes import Episode
 
 NOTHING = -1  # the action before the first one
 MOST_STEPS = 1_000  # of one episode
+UNLIMITED = Limit(1.0)
+ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads tokens over the digests of scenes
 
 
 def better(a: Episode | None, b: Episode | None) -> Episode | None:
@@ -26,6 +34,14 @@ def better(a: Episode | None, b: Episode | None) -> Episode | None:
     if a is None or b is None:
         return a or b
     return b if (not b.crashed, b.return_) > (not a.crashed, a.return_) else a
+
+
+def token_levels(limit: Limit | None, switches: int) -> int:
+    """Return for how many whole numbers of tokens a beam keeps episodes.
+
+    Those with `switches` tokens and more are counted as one.
+    """
+    return 1 if limit is None else min(limit.burst_units // TOKEN, switches) + 1
 
 
 @dataclass
@@ -36,6 +52,7 @@ class _Beam:
     returns: np.ndarray
     previous: np.ndarray  # the last action
     nodes: np.ndarray  # in the tree of actions
+    tokens: np.ndarray  # that are left, in millionths
 
     def __len__(self) -> int:
         return len(self.places)
@@ -71,7 +88,14 @@ class _Tree:
 class BeamSearch:
     """The search from one start; `run` returns the best episodes."""
 
-    def __init__(self, simulation: Simulation, seed: int, switches: int, width: int) -> None:
+    def __init__(
+        self,
+        simulation: Simulation,
+        seed: int,
+        switches: int,
+        width: int,
+        limit: Limit | None = None,
+    ) -> None:
         """Begin the episode.
 
         Args:
@@ -79,20 +103,24 @@ class BeamSearch:
             seed: the seed of the episode.
             switches: the beams are for 0, 1, ..., `switches` switches; the last one also takes
                 episodes with more.
-            width: how many running episodes a beam keeps.
+            width: how many running episodes a beam keeps, for each whole number of tokens.
+            limit: a limit on switching that every episode keeps; None means no limit.
         """
         self.simulation, self.width, self.last = simulation, width, switches
+        self.limit, self.levels = limit or UNLIMITED, token_levels(limit, switches)
+        self.room = width * self.levels  # how many running episodes a beam can have
         self.actions_count = simulation.actions_count
         simulation.begin(np.ones(simulation.n, bool), [seed] * simulation.n)
         first = simulation.scenes[:1]
         entries = int((first["vehicles"] + first["obstacles"])[0])
-        self.store = SceneStore((switches + 1) * width, entries)
-        self.children = SceneStore((2 * self.actions_count - 1) * width, entries)
+        self.store = SceneStore((switches + 1) * self.room, entries)
+        self.children = SceneStore((2 * self.actions_count - 1) * self.room, entries)
         self.tree = _Tree()
         self.best: list[Episode | None] = [None] * (switches + 1)
         self.store.put(np.zeros(1, int), first)
         start = np.zeros(1, int)
-        self.beams = [_Beam(start, np.zeros(1), start + NOTHING, start + NOTHING)]
+        full = start + self.limit.burst_units
+        self.beams = [_Beam(start, np.zeros(1), start + NOTHING, start + NOTHING, full)]
         self.beams += [_Beam(*(np.zeros(0, x.dtype) for x in vars(self.beams[0]).values()))
                        for _ in range(switches)]  # fmt: skip
 
@@ -113,25 +141,33 @@ class BeamSearch:
         parents = [self._choices(k, stay=True), self._choices(k - 1, stay=False)]
         if k == self.last:
             parents.append(self._choices(k, stay=False))
-        places, returns, nodes, actions = map(np.concatenate, zip(*parents, strict=True))
+        places, returns, nodes, tokens, actions = map(np.concatenate, zip(*parents, strict=True))
         outcomes = self._step(places, actions)
         returns = returns + outcomes["reward"]
         ended = outcomes["terminated"] | outcomes["truncated"]
         self._finish(k, ended, returns, nodes, actions, outcomes)
         running = np.flatnonzero(~ended)
-        chosen = running[self._choose(running, returns[running], actions[running])]
-        own = k * self.width + np.arange(len(chosen))
+        chosen = running[self._choose(running, returns[running], actions[running], tokens[running])]
+        own = k * self.room + np.arange(len(chosen))
         self.store.put(own, self.children.scenes[chosen])
         kept_nodes = self.tree.add(nodes[chosen], actions[chosen])
-        return _Beam(own, returns[chosen], actions[chosen], kept_nodes)
+        return _Beam(own, returns[chosen], actions[chosen], kept_nodes, tokens[chosen])
 
     def _choices(self, k: int, stay: bool) -> tuple[np.ndarray, ...]:
-        """Return places, returns, nodes and actions of steps from beam `k` that (do not) switch."""
+        """Return the steps from beam `k` that (do not) switch.
+
+        Returns:
+            Places, returns and nodes before the step, tokens after it, and the actions.
+        """
         beam = self.beams[max(k, 0)]
         actions = np.arange(self.actions_count)
         switch = (actions != beam.previous[:, None]) & (beam.previous[:, None] != NOTHING)
-        rows, chosen = np.nonzero(switch != stay if k >= 0 else np.zeros_like(switch))
-        return beam.places[rows], beam.returns[rows], beam.nodes[rows], chosen
+        possible = switch != stay if k >= 0 else np.zeros_like(switch)
+        cost = 0 if stay else TOKEN
+        rows, chosen = np.nonzero(possible & (beam.tokens[:, None] >= cost))
+        rate, burst = self.limit.rate_units, self.limit.burst_units
+        left = bucket.after(beam.tokens[rows], cost, rate, burst, np.minimum)
+        return beam.places[rows], beam.returns[rows], beam.nodes[rows], left, chosen
 
     def _step(self, places: np.ndarray, actions: np.ndarray) -> np.ndarray:
         """Take the actions in copies of the scenes; `children` has the scenes, return outcomes."""
@@ -166,13 +202,22 @@ class BeamSearch:
                 episode = Episode(float(returns[i]), path, terminated, crashed)
                 self.best[k] = better(self.best[k], episode)
 
-    def _choose(self, rows: np.ndarray, returns: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        """Return which of the running episodes to keep: the best, each scene and action once.
+    def _choose(
+        self, rows: np.ndarray, returns: np.ndarray, actions: np.ndarray, tokens: np.ndarray
+    ) -> np.ndarray:
+        """Return which running episodes to keep: the best, each scene, action and tokens once.
 
         Where returns are equal, the digests of the scenes decide. So the choice is the same in
         every run, and does not prefer the descendants of one episode.
         """
+        most = min(self.limit.burst_units, self.last * TOKEN)  # more than `last` need not differ
+        useful = np.minimum(tokens, most)
         digests = self.children.digests(rows) + actions.astype(np.uint64)
+        digests += (most - useful).astype(np.uint64) * ODD
         order = np.lexsort((digests, -returns))
         _, first = np.unique(digests[order], return_index=True)
-        return order[np.sort(first)[: self.width]]
+        ranked = order[np.sort(first)]
+        levels = np.minimum(useful[ranked] // TOKEN, self.levels - 1)
+        return np.concatenate(
+            [ranked[levels == level][: self.width] for level in range(self.levels)]
+        )

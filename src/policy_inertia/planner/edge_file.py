@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.errors import InputError
 from policy_inertia.machine import commit, versions
 from policy_inertia.metrics.episodes import Episode
@@ -44,6 +45,7 @@ class _StoredEdge:
     commit: str | None
     figures: dict[str, dict[str, float | None]]
     plans: list[_StoredPlans]
+    limit: Limit | None = None
 
 
 def save_edge(edge: UpperEdge, path: Path, budgets: Sequence[float] = BUDGETS) -> None:
@@ -61,7 +63,7 @@ def save_edge(edge: UpperEdge, path: Path, budgets: Sequence[float] = BUDGETS) -
         for p in edge.plans
     ]
     about = (edge.env, edge.env_kwargs, versions(), commit(), edge.figures(budgets))
-    write_json(path, {"format": FORMAT, **asdict(_StoredEdge(*about, plans))})
+    write_json(path, {"format": FORMAT, **asdict(_StoredEdge(*about, plans, edge.limit))})
 
 
 def load_edge(path: Path) -> UpperEdge:
@@ -85,4 +87,4 @@ def load_edge(path: Path) -> UpperEdge:
         )
         for p in stored.plans
     ]
-    return UpperEdge(stored.env, stored.env_kwargs, tuple(plans))
+    return UpperEdge(stored.env, stored.env_kwargs, tuple(plans), stored.limit)

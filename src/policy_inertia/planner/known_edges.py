@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from policy_inertia.actions.bucket import Limit
 from policy_inertia.envs.registry import task_of
 from policy_inertia.metrics.measures import OSCILLATION, Figures
 from policy_inertia.run_settings import merge
@@ -29,6 +30,7 @@ class _Header:
     commit: str | None
     figures: dict[str, Figures]
     plans: list[dict[str, Any]]
+    limit: Limit | None = None
 
 
 def known_edge(env: str, env_kwargs: dict[str, Any]) -> list[Figures]:
@@ -41,7 +43,8 @@ def known_edge(env: str, env_kwargs: dict[str, Any]) -> list[Figures]:
     for file in sorted(FOLDER.glob("*.json")):
         edge = read_json(file, _Header, "the planner's episodes")
         used = merge(task_of(env).eval_env_kwargs, edge.env_kwargs)
-        if edge.env == env and _complete(env, used) == _complete(env, env_kwargs):
+        task = edge.env == env and _complete(env, used) == _complete(env, env_kwargs)
+        if task and edge.limit is None:
             return sorted(edge.figures.values(), key=lambda row: row[OSCILLATION.name] or 0.0)
     return []
 

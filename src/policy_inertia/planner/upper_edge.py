@@ -1,7 +1,8 @@
 """What a planner that knows the future reaches within a budget of oscillation.
 
 The best episodes of several starts, for each number of switches, and how to share a budget among
-them. A beam finds less than the optimum, so this is an estimate from below.
+them. With a limit on switching, every episode keeps it. A beam finds less than the optimum, so this
+is an estimate from below.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from policy_inertia.actions.bucket import TOKEN, Limit
 from policy_inertia.envs.highway import TrafficVectorEnv
 from policy_inertia.envs.highway.simulator.records import scene_dtype
 from policy_inertia.envs.highway.simulator.simulation import Simulation
@@ -21,7 +23,7 @@ from policy_inertia.errors import InputError
 from policy_inertia.machine import free_memory
 from policy_inertia.metrics.episodes import Episode
 from policy_inertia.metrics.measures import Evaluation
-from policy_inertia.planner.beam import BeamSearch, better
+from policy_inertia.planner.beam import BeamSearch, better, token_levels
 from policy_inertia.seeds import Stream, stream_seed
 
 BUDGETS = (0.05, 0.1, 0.15, 0.2)
@@ -53,11 +55,12 @@ class Plans:
 
 @dataclass(frozen=True)
 class UpperEdge:
-    """The plans of several starts of one task."""
+    """The plans of several starts of one task; with a limit, all of them keep it."""
 
     env: str
     env_kwargs: dict[str, Any]
     plans: tuple[Plans, ...]
+    limit: Limit | None = None
 
     def within(self, budget: float | None = None) -> Evaluation:
         """Return one episode for each start, whose mean oscillation ratio is within `budget`.
@@ -66,7 +69,7 @@ class UpperEdge:
         so that the returns are as large as possible.
 
         Args:
-            budget: an oscillation ratio; None means no limit.
+            budget: an oscillation ratio; None means no budget.
         """
         if budget is None:
             return Evaluation([p.episodes[-1] for p in self.plans])
@@ -75,9 +78,10 @@ class UpperEdge:
         return Evaluation(_shared([p.episodes for p in self.plans], budget))
 
     def figures(self, budgets: Sequence[float] = BUDGETS) -> dict[str, dict[str, Any]]:
-        """Return the figures within each budget and without a limit."""
+        """Return the figures within each budget and, last, without a budget."""
         rows = {f"{budget:g}": self.within(budget).summary() for budget in budgets}
-        return {**rows, "no limit": self.within().summary()}
+        last = "no limit" if self.limit is None else str(self.limit)
+        return {**rows, last: self.within().summary()}
 
 
 def find_upper_edge(
@@ -89,6 +93,7 @@ def find_upper_edge(
     budgets: Sequence[float] = BUDGETS,
     env_kwargs: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    limit: Limit | None = None,
 ) -> UpperEdge:
     """Search the best episodes of a task, from the starts that `evaluate` takes for this seed.
 
@@ -101,14 +106,26 @@ def find_upper_edge(
         budgets: the largest budget decides how many beams there are.
         env_kwargs: arguments of the env, on top of those of evaluation.
         progress: called with the number of finished and of all episodes.
+        limit: a limit on switching that every episode keeps; each starts with a full bucket.
 
     Raises:
-        InputError: the task cannot be copied, or the beam is empty or too wide for the memory.
+        InputError: the task cannot be copied, or the beam is empty, wider than `widest` or too wide
+            for the memory.
     """
     if episodes < 1:
         raise InputError(f"episodes is {episodes}: plan at least one")
     if beam < 1:
         raise InputError(f"beam is {beam}: a beam keeps at least 1 episode, better 100")
+    if widest < beam:
+        raise InputError(
+            f"widest is {widest:,} and beam is {beam:,}: a beam is only widened, so give a widest "
+            "of at least the beam"
+        )
+    if limit is not None and limit.carry_over:
+        raise InputError(
+            "the limit carries tokens over, and the planner's episodes know nothing of each other: "
+            "leave carry_over out"
+        )
     name, kwargs = name_of(env), dict(env_kwargs or {})
     vector, _ = make_vector(env, SIDE_BY_SIDE, task_of(name).eval_env_kwargs | kwargs)
     try:
@@ -122,20 +139,27 @@ def find_upper_edge(
                 f"{name} has continuous actions here, and the planner needs discrete ones: leave "
                 "config.action out"
             )
-        simulation, switches = vector.simulation, _beams(vector, budgets)
-        _refuse_too_wide(simulation, switches, beam)
+        simulation, switches = vector.simulation, _beams(vector, budgets, limit)
+        _refuse_too_wide(simulation, switches, beam, limit)
         plans = []
         for k in range(episodes):
             start = stream_seed(seed, Stream.EPISODE, k)
-            plans.append(plan_episode(simulation, start, switches, beam, widest))
+            plans.append(plan_episode(simulation, start, switches, beam, widest, limit))
             if progress is not None:
                 progress(k + 1, episodes)
-        return UpperEdge(name, kwargs, tuple(plans))
+        return UpperEdge(name, kwargs, tuple(plans), limit)
     finally:
         vector.close()
 
 
-def plan_episode(simulation: Simulation, seed: int, switches: int, beam: int, widest: int) -> Plans:
+def plan_episode(
+    simulation: Simulation,
+    seed: int,
+    switches: int,
+    beam: int,
+    widest: int,
+    limit: Limit | None = None,
+) -> Plans:
     """Search from one start with wider and wider beams, until the result stops rising.
 
     Args:
@@ -144,12 +168,13 @@ def plan_episode(simulation: Simulation, seed: int, switches: int, beam: int, wi
         switches: there is a beam for each number of switches up to this one.
         beam: the width of the first beams.
         widest: the greatest width.
+        limit: a limit on switching that every episode keeps.
     """
-    best = _improving(BeamSearch(simulation, seed, switches, beam).run())
+    best = _improving(BeamSearch(simulation, seed, switches, beam, limit).run())
     calm = 0  # doublings in a row that raised nothing
-    while calm < CALM and 2 * beam <= widest and _fits(simulation, switches, 2 * beam):
+    while calm < CALM and 2 * beam <= widest and _fits(simulation, switches, 2 * beam, limit):
         beam *= 2
-        joint = _improving([*best, *BeamSearch(simulation, seed, switches, beam).run()])
+        joint = _improving([*best, *BeamSearch(simulation, seed, switches, beam, limit).run()])
         rises = [_rises(_at_most(best, k), _at_most(joint, k)) for k in range(switches)]
         calm = 0 if any(rises) or _rises(best[-1], joint[-1]) else calm + 1
         best = joint
@@ -210,26 +235,35 @@ def _shared(options: Sequence[Sequence[Episode]], budget: float) -> list[Episode
     return chosen[::-1]
 
 
-def _beams(vector: TrafficVectorEnv, budgets: Sequence[float]) -> int:
-    """Return the number of switches of the last beam: one more than the largest budget allows."""
+def _beams(vector: TrafficVectorEnv, budgets: Sequence[float], limit: Limit | None) -> int:
+    """Return the number of switches of the last beam.
+
+    It is one more than the largest budget allows, and no more than the limit allows.
+    """
     duration, frequency = vector.config["duration"], vector.config["policy_frequency"]
     steps = UNLIMITED_STEPS if duration is None else duration * frequency
-    return int(np.ceil(max(budgets, default=0.0) * steps)) + 1
+    most = int(np.ceil(max(budgets, default=0.0) * steps)) + 1
+    if limit is None:
+        return most
+    return min(most, int(limit.burst_units + limit.rate_units * steps) // TOKEN)
 
 
-def _memory(simulation: Simulation, switches: int, width: int) -> int:
+def _memory(simulation: Simulation, switches: int, width: int, limit: Limit | None) -> int:
     """Return the bytes of the scenes of all beams, and of the steps from them."""
     scene = scene_dtype(int(simulation.tables.settings["vehicles_high"][0]) + 2).itemsize
-    return scene * width * (switches + 1 + 2 * simulation.actions_count - 1)
+    room = width * token_levels(limit, switches)
+    return scene * room * (switches + 1 + 2 * simulation.actions_count - 1)
 
 
-def _fits(simulation: Simulation, switches: int, width: int) -> bool:
-    return _memory(simulation, switches, width) <= free_memory()
+def _fits(simulation: Simulation, switches: int, width: int, limit: Limit | None) -> bool:
+    return _memory(simulation, switches, width, limit) <= free_memory()
 
 
-def _refuse_too_wide(simulation: Simulation, switches: int, width: int) -> None:
-    if not _fits(simulation, switches, width):
-        need, free = _memory(simulation, switches, width), free_memory()
+def _refuse_too_wide(
+    simulation: Simulation, switches: int, width: int, limit: Limit | None
+) -> None:
+    if not _fits(simulation, switches, width, limit):
+        need, free = _memory(simulation, switches, width, limit), free_memory()
         raise InputError(
             f"beam is {width:,}: it needs {need / 1e9:,.1f} GB and {free / 1e9:.1f} GB are free, "
             f"so give at most {int(width * free / need):,}"

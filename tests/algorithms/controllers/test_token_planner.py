@@ -262,6 +262,7 @@ def test_fixed_rate_learns_one_limit_and_acts_within_it() -> None:
         ({"largest_burst": 2_000.0}, "largest_burst is 2000"),
         ({"rate": 1.5}, "rate is 1.5"),
         ({"smallest_rate": 1.0}, "smallest_rate is 1.0"),
+        ({"rate": 0.1, "smallest_rate": 0.5}, "rate is 0.1 and smallest_rate is 0.5: .* leave"),
         ({"noise": -0.1}, "noise is -0.1"),
         ({"noise_per_token": -1.0}, "noise_per_token is -1"),
     ],

@@ -175,6 +175,8 @@ def test_rules_survive_json(rule: Rule) -> None:
         (lambda: OneEuro(0), "min_cutoff is 0: give cycles per step"),
         (lambda: OneEuro(1, -1), "beta is -1: give 0"),
         (lambda: MovementLimit(-1), "the rate of a limit is -1: give ranges per step"),
+        (lambda: MovementLimit(None), "the rate of a limit is None: give a number, ranges"),
+        (lambda: MovementLimit(0.1, "x"), "the burst of a limit is 'x': give a number, ranges"),
         (lambda: MovementLimit(0.1, 0), "the burst of a limit is 0: give ranges"),
         (lambda: rule_table.from_dict({"name": "exponentiel"}), "did you mean 'exponential'"),
         (lambda: rule_table.from_dict({"name": "exponential"}), "alpha is missing"),

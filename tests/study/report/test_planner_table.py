@@ -1,5 +1,6 @@
-"""The planner's table in the docs is made from its committed episodes."""
+"""The planner's tables in the docs are made from its committed episodes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from policy_inertia.envs.highway import TrafficEnv
 from policy_inertia.envs.registry import task_of
 from policy_inertia.planner.edge_file import load_edge
-from policy_inertia.study.report.planner_table import planner_table
+from policy_inertia.study.report.planner_table import planner_limits_table, planner_table
+from tests.support.switch_counter import violations_of_episodes
 
 ROOT = Path(__file__).parents[3]
 EDGES = ROOT / "src" / "policy_inertia" / "planner" / "edges"
@@ -18,6 +20,11 @@ FILES = {
     "Intersection": "Intersection-v0",
     "Lane Change": "LaneChange-v0",
 }
+LIMITED = {
+    (0.1, 2.0): "TwoWay-v0,scenario=simple,rate=0.1,burst=2",
+    (0.05, 4.0): "TwoWay-v0,scenario=simple,rate=0.05,burst=4",
+    (0.1, 4.0): "TwoWay-v0,scenario=simple,rate=0.1,burst=4",
+}
 BUDGETS = (0.05, 0.1, 0.15, 0.2, 0.3)
 
 
@@ -26,7 +33,27 @@ def test_the_table_in_the_docs_is_made_from_the_committed_episodes() -> None:
     assert planner_table(edges, BUDGETS) in (ROOT / "docs" / "highway.md").read_text()
 
 
-@pytest.mark.parametrize("name", FILES.values())
+def test_the_table_within_limits_is_made_from_the_committed_episodes() -> None:
+    edges = [load_edge(EDGES / f"{name}.json") for name in LIMITED.values()]
+    free = load_edge(EDGES / f"{FILES['Two-Way, simple']}.json")
+    starts = len(edges[0].plans)
+    assert [p.seed for p in edges[0].plans] == [p.seed for p in free.plans[:starts]]
+    edges.append(replace(free, plans=free.plans[:starts]))
+    assert planner_limits_table(edges) in (ROOT / "docs" / "limits.md").read_text()
+
+
+@pytest.mark.parametrize(("limit", "name"), LIMITED.items())
+def test_committed_episodes_keep_their_limit_in_every_window(
+    limit: tuple[float, float], name: str
+) -> None:
+    edge = load_edge(EDGES / f"{name}.json")
+    assert edge.limit is not None
+    assert (edge.limit.rate, edge.limit.burst) == limit
+    episodes = [e.actions.tolist() for plans in edge.plans for e in plans.episodes]
+    assert not violations_of_episodes(episodes, *limit)
+
+
+@pytest.mark.parametrize("name", [*FILES.values(), *LIMITED.values()])
 def test_a_committed_episode_is_what_the_simulator_does(name: str) -> None:
     edge = load_edge(EDGES / f"{name}.json")
     plan = edge.plans[0]

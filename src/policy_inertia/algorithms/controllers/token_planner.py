@@ -92,6 +92,11 @@ class LimitConfig(ValuedConfig):
         if self.rate is not None:
             refuse_outside(self, 0, 1, "rate")
         refuse_outside(self, 0, 0.9, "smallest_rate")
+        if self.rate is not None and self.rate < self.smallest_rate:
+            raise InputError(
+                f"rate is {self.rate:g} and smallest_rate is {self.smallest_rate:g}: the one rate "
+                "that is learned must not be below the smallest, so leave smallest_rate out"
+            )
         if self.noise_per_token is not None:
             refuse_outside(self, 0, None, "noise_per_token")
 

@@ -41,6 +41,8 @@ class MovementLimit:
     forgets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        bucket.refuse_no_number("rate", self.rate, "ranges per step, from 0 to 1")
+        bucket.refuse_no_number("burst", self.burst, "ranges, above 0")
         refuse_outside("the rate of a limit", self.rate, -1 / TOKEN, 1, "ranges per step")
         refuse_outside(
             "the burst of a limit", self.burst, 1 / TOKEN, bucket.LARGEST_BURST, "ranges"

@@ -3,7 +3,8 @@
 Every policy is held to limits: the policy as it is inside a bucket of tokens, with the best
 threshold or price inside the bucket, and methods that plan with the limit. For each budget, the
 limit with the best return on separate episodes is chosen. All lines have the same learner, steps,
-updates and network. The planner with the same limits is a tool of its own.
+updates and network. The planner is no line of the study: `policy-inertia planner --limit 0.1
+--burst 2` plans episodes within one limit, and knows the future.
 """
 
 from __future__ import annotations
