@@ -71,7 +71,7 @@ def test_curve_of_a_dial_withstands(rewards: dict[str, float], tmp_path: Path) -
         **RUN,
     )
     shares = shares_of_the_optimum(policy, rewards.get("factor", 1.0))
-    assert min(shares) > 0.95, shares
+    assert min(shares) > 0.9, shares
 
 
 @pytest.mark.parametrize("rewards", REWARDS)

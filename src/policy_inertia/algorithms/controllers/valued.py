@@ -28,9 +28,6 @@ from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.networks.perceptron import Network
 from policy_inertia.types import Array, Number, Tree
 
-NOISE_UNITS = (64, 64)
-"""Units of each hidden layer of the network that learns how certain targets are: a rough one."""
-
 Chosen = tuple[Any, Any]
 """mu and the action, (B,) each."""
 Join = Callable[[Array], Array]
@@ -124,7 +121,7 @@ class ValuedConfig(NestedConfig):
         """What weighs the errors of the critics; see `TargetNoise`. None: all count alike."""
         if not self.weighted:
             return None
-        return TargetNoise(spec, NOISE_UNITS, extra, self.learning_rate, value_of)
+        return TargetNoise(spec, self.hidden, extra, self.learning_rate, value_of)
 
     def joined(self, twins: Array) -> Array:
         """(2, ...) the values of the twins -> (...) the value that counts."""
