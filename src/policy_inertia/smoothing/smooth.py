@@ -121,9 +121,7 @@ def smooth(
     config = controller_settings(env, actions, steps, mu, asked, warmup, seed, changes)
     bare = _bare_policy(core, config, train)
     with contextlib.ExitStack() as stack:
-        folder = _folder(core, config, out, resume, warn) if out or trains else None
-        if folder is not None:
-            stack.callback(folder.close)
+        folder = _folder(stack, core, config, out, resume, warn) if out or trains else None
         about = (env, core, resume, progress, warn, log)
         training = Training(config, folder.controller, *about) if folder and trains else None
         envs = stack.enter_context(opened(env, episodes, config.test_kwargs))
@@ -132,16 +130,19 @@ def smooth(
 
 
 def _folder(
+    stack: contextlib.ExitStack,
     core: Any,
     config: RunConfig,
     out: str | os.PathLike[str] | None,
     resume: bool,
     warn: Callable[[str], None],
 ) -> SmoothFolder:
-    """The folder that was asked for, or else the one of this core."""
+    """The folder that was asked for, or else the one of this core; `stack` closes it."""
     identity = core_identity(core)
     own = folder_name(config.env, core.name, identity.digest, config.method, config.seed)
-    return SmoothFolder(Path(out or own), identity, resume, warn)
+    folder = SmoothFolder(Path(out or own), identity, resume, warn)
+    stack.callback(folder.close)
+    return folder
 
 
 class Asked(NamedTuple):
