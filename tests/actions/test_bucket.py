@@ -93,4 +93,6 @@ def test_what_is_no_number_is_refused_in_a_sentence(rate: Any, burst: Any, messa
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    assert Limit(np.float32(0.5), np.int64(2)).burst_units == 2 * TOKEN
+    rate: Any = np.float32(0.5)
+    burst: Any = np.int64(2)
+    assert Limit(rate, burst).burst_units == 2 * TOKEN

@@ -30,6 +30,8 @@ EVERY = [
     MovementLimit(0.05),
 ]
 
+NO_NUMBER: list[Any] = [None, "x"]
+
 
 def outputs(rule: Rule, signal: np.ndarray) -> np.ndarray:
     """The outputs for one env, started at the first input."""
@@ -175,8 +177,11 @@ def test_rules_survive_json(rule: Rule) -> None:
         (lambda: OneEuro(0), "min_cutoff is 0: give cycles per step"),
         (lambda: OneEuro(1, -1), "beta is -1: give 0"),
         (lambda: MovementLimit(-1), "the rate of a limit is -1: give ranges per step"),
-        (lambda: MovementLimit(None), "the rate of a limit is None: give a number, ranges"),
-        (lambda: MovementLimit(0.1, "x"), "the burst of a limit is 'x': give a number, ranges"),
+        (lambda: MovementLimit(NO_NUMBER[0]), "the rate of a limit is None: give a number, ranges"),
+        (
+            lambda: MovementLimit(0.1, NO_NUMBER[1]),
+            "the burst of a limit is 'x': give a number, ranges",
+        ),
         (lambda: MovementLimit(0.1, 0), "the burst of a limit is 0: give ranges"),
         (lambda: rule_table.from_dict({"name": "exponentiel"}), "did you mean 'exponential'"),
         (lambda: rule_table.from_dict({"name": "exponential"}), "alpha is missing"),
