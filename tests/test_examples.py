@@ -60,7 +60,7 @@ def test_readme_figures_of_the_dial_are_in_the_study_of_limits() -> None:
     study = (ROOT / "docs" / "limits.md").read_text()
     table = README.split("|---|---|---|\n")[1].split("\n\n")[0]
     figures = re.findall(r"[\d.]+ ± [\d.]+ / [\d.]+", table)
-    assert len(figures) == 8
+    assert len(figures) == 10
     assert [figure for figure in figures if figure not in study] == []
 
 

@@ -24,6 +24,7 @@ from policy_inertia.policies.random_actions import RandomActions
 from policy_inertia.seeds import Stream
 from policy_inertia.smoothing.measured import Measured
 from policy_inertia.smoothing.smooth import smooth
+from policy_inertia.smoothing.smooth_folder import ABOUT
 from policy_inertia.study.core_plan import LOSS, Cell
 from policy_inertia.types import Tree
 
@@ -71,7 +72,7 @@ def measure_transfer(core: Path, cell: Cell, seed: int, folder: Path) -> dict[st
                 episodes=cell.episodes,
                 seed=seed,
                 out=folder,
-                resume=True,
+                resume=(folder / ABOUT).exists(),
                 env_kwargs=kwargs,
                 measured=measured,
                 calibration_episodes=cell.calibration_episodes,
