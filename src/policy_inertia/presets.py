@@ -60,7 +60,6 @@ DEFAULT: Preset = {
         "huber": 5.0,
     },
     "InertiaConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
-    "PricedConfig": {"weighted": True},
     "DialConfig": _CRITICS,
     "LimitConfig": {**_CRITICS, "noise_per_token": 0.3},
 }
