@@ -50,9 +50,10 @@ pages: $(VENV)/.test  ## everything in docs/ that is made from records; tables t
 		"one action" >runs/pages/limits.md
 	$(BIN)/policy-inertia at-budget results/limit/records.csv --ours "limit, tuned in a bucket" \
 		>>runs/pages/limits.md
-	$(BIN)/policy-inertia at-budget results/limit-lander-double/records.csv >runs/pages/limits-lander.md
-	$(BIN)/policy-inertia at-budget results/limit-lander-double/records.csv --ours "limit, tuned in a bucket" \
-		>>runs/pages/limits-lander.md
+	for round in limit-lander limit-lander-double; do \
+		$(BIN)/policy-inertia at-budget results/$$round/records.csv && \
+		$(BIN)/policy-inertia at-budget results/$$round/records.csv --ours "limit, tuned in a bucket"; \
+	done >runs/pages/limits-lander.md
 	$(BIN)/policy-inertia at-budget results/frontier-third/records.csv >runs/pages/frontier.md
 	$(BIN)/policy-inertia study filters --quiet >runs/pages/filters.md
 	cp runs/filters/filters.png docs/images/filters.png

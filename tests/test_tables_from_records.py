@@ -36,8 +36,9 @@ def transfer() -> str:
     return core_page(TRANSFER, records.by_cell(runs))
 
 
-def limits(study: str = "limit") -> str:
-    return compared(read_records(RESULTS / study / "records.csv"), LIMITED)
+def limits(*studies: str) -> str:
+    files = [RESULTS / study / "records.csv" for study in studies]
+    return "\n".join(compared(read_records(file), LIMITED) for file in files)
 
 
 def compared(records: list[Record], ours: str) -> str:
@@ -80,8 +81,8 @@ def paper() -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "filters.md": filters,
-    "limits.md": limits,
-    "limits-lander.md": partial(limits, "limit-lander-double"),
+    "limits.md": partial(limits, "limit"),
+    "limits-lander.md": partial(limits, "limit-lander", "limit-lander-double"),
     "frontier.md": frontier,
     "transfer.md": transfer,
     "control-study.md": control,

@@ -37,8 +37,18 @@ def test_minimum_of_the_noise_loss_is_the_mean_square() -> None:
 
 def test_weights_by_hand() -> None:
     # variances 1, 1 and 64, their geometric mean 4: 1/5, 1/5 and 1/68, with the mean 141/1020
-    weights = losses.precision_weights(np.log([1.0, 64.0, 1.0]))
+    weights = losses.precision_weights(np.log([1.0, 64.0, 1.0]), np.zeros(3))
     np.testing.assert_allclose(weights, np.array([1 / 5, 1 / 68, 1 / 5]) * 1020 / 141, rtol=1e-5)
+    # values of 60, 0 and 0: a mean square of 1200, so 3 more in each denominator
+    weights = losses.precision_weights(np.log([1.0, 64.0, 1.0]), np.array([60.0, 0.0, 0.0]))
+    by_hand = np.array([1 / 8, 1 / 71, 1 / 8])
+    np.testing.assert_allclose(weights, by_hand / by_hand.mean(), rtol=1e-5)
+
+
+def test_noise_below_the_values_counts_little() -> None:
+    noisy = np.log([1.0, 25.0, 1.0, 1.0])  # deviations of 1 and 5, values of 1,000
+    weights = losses.precision_weights(noisy, np.full(4, 1000.0))
+    np.testing.assert_allclose(weights, 1, rtol=0.02)
 
 
 def test_rows_count_by_their_weights() -> None:
@@ -104,7 +114,7 @@ def test_variances_are_learned_for_each_action() -> None:
     for _ in range(500):
         target = np.where(batch.action == 1, rng.normal(0, 10, 64), rng.normal(0, 0.1, 64))
         state = learn(state, batch, nothing, q, target.astype(np.float32))
-    weights = noise.weights(state, batch, nothing)
+    weights = noise.weights(state, batch, nothing, jnp.zeros(64))
     assert weights.mean() == pytest.approx(1, rel=1e-5)
     first, others = weights[batch.action == 1], weights[batch.action != 1]
     assert first.max() < 0.1 * others.min()
@@ -117,4 +127,4 @@ def test_heads_have_one_variance_together() -> None:
     state = noise.init(np.random.default_rng(0))
     nothing = jnp.zeros((8, 0))
     learned = noise.learn(state, batch, nothing, jnp.ones((2, 8, 5)), jnp.zeros(8))
-    assert noise.weights(learned, batch, nothing).shape == (8,)
+    assert noise.weights(learned, batch, nothing, jnp.zeros(8)).shape == (8,)

@@ -88,12 +88,18 @@ def noise_loss(log_variance: Array, error: Array) -> Array:
     return 0.5 * (lax.stop_gradient(error) ** 2 * jnp.exp(-log_variance) + log_variance).mean()
 
 
-def precision_weights(log_variance: Array) -> Array:
-    """(B,) w = 1 / (sigma^2 + m), divided by their mean; m = exp(E[log sigma^2]). A constant.
+def precision_weights(log_variance: Array, value: Array) -> Array:
+    """(B,) w = 1 / (sigma^2 + m), divided by their mean; m = exp(E[log sigma^2]) + E[V^2] / 400.
 
-    With m, targets that are almost certain do not outweigh all others.
+    With m, targets that are almost certain do not outweigh all others, and noise counts only where
+    it is more than a twentieth of the values. A constant.
+
+    Args:
+        log_variance: (B,) log sigma^2 of the targets.
+        value: (B,) V, values in the unit of sigma.
     """
-    w = 1 / (jnp.exp(log_variance) + jnp.exp(log_variance.mean()))
+    m = jnp.exp(log_variance.mean()) + (value**2).mean() / 400
+    w = 1 / (jnp.exp(log_variance) + m)
     return lax.stop_gradient(w / w.mean())
 
 

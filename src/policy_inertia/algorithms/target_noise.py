@@ -60,9 +60,16 @@ class TargetNoise:
         params = self.network.init(rng)
         return NoiseState(params, self.optimiser.init(params))
 
-    def weights(self, state: NoiseState, batch: Transition, extra: Array) -> Array:
-        """(B,) weights of transitions, with a mean of 1; `extra` is what critics see too."""
-        return losses.precision_weights(self._log_variance(state.params, batch, extra))
+    def weights(self, state: NoiseState, batch: Transition, extra: Array, value: Array) -> Array:
+        """(B,) weights of transitions, with a mean of 1.
+
+        Args:
+            state: The network.
+            batch: Transitions.
+            extra: What the critics see beside the observations.
+            value: (B,) values in the unit of the targets; noise below them counts little.
+        """
+        return losses.precision_weights(self._log_variance(state.params, batch, extra), value)
 
     def learn(
         self, state: NoiseState, batch: Transition, extra: Array, q: Array, target: Array

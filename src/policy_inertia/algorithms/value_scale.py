@@ -98,7 +98,7 @@ def scaled_evaluation(
     target = losses.bellman_target(batch.reward, batch.discount, next_value)
     known: Any = critics.noise
     seen: Any = extra  # the controllers that weigh errors have other inputs
-    weights = None if noise is None else noise.weights(known, batch, seen)
+    weights = None if noise is None else noise.weights(known, batch, seen, next_value)
     evaluated = soft_evaluation(
         critics,
         network,

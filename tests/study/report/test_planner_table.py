@@ -16,6 +16,7 @@ EDGES = ROOT / "src" / "policy_inertia" / "planner" / "edges"
 FILES = {
     "Two-Way, simple": "TwoWay-v0,scenario=simple",
     "complex (60 m)": "TwoWay-v0,scenario=complex",
+    "dense (40 m)": "TwoWay-v0,scenario=dense",
     "Merge": "Merge-v0",
     "Intersection": "Intersection-v0",
     "Lane Change": "LaneChange-v0",
