@@ -52,7 +52,8 @@ pages: $(VENV)/.test  ## everything in docs/ that is made from records; tables t
 		>>runs/pages/limits.md
 	for round in limit-lander limit-lander-double; do \
 		$(BIN)/policy-inertia at-budget results/$$round/records.csv && \
-		$(BIN)/policy-inertia at-budget results/$$round/records.csv --ours "limit, tuned in a bucket"; \
+		$(BIN)/policy-inertia at-budget results/$$round/records.csv --ours "limit, tuned in a bucket" \
+		|| exit 1; \
 	done >runs/pages/limits-lander.md
 	$(BIN)/policy-inertia at-budget results/frontier-third/records.csv >runs/pages/frontier.md
 	$(BIN)/policy-inertia study filters --quiet >runs/pages/filters.md
