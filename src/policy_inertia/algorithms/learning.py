@@ -77,7 +77,7 @@ class Critics(NamedTuple):
     target: Tree
     optimiser: Tree
     average: Tree | None = None  # of the critics so far, for the policy; None: the targets are it
-    noise: Tree | None = None  # `target_noise.NoiseState`; None: all errors count alike
+    noise: Tree | None = None  # `reward_noise.NoiseState`; None: all errors count alike
 
 
 def init_critics(
@@ -125,8 +125,6 @@ class Evaluated(NamedTuple):
     q: Array
     """(B, A) one value of the twins at the observations, by default the lower."""
     loss: Array
-    before: Array
-    """(2, B, A) the values of the twins before the step."""
 
 
 def soft_evaluation(
@@ -172,4 +170,4 @@ def soft_evaluation(
     target = optax.incremental_update(online, critics.target, rate)
     q = before if at_once else network(online, batch.obs, extra)
     stepped = Critics(online, target, optimiser_state)
-    return Evaluated(stepped, joined(q, pessimistic), loss, before)
+    return Evaluated(stepped, joined(q, pessimistic), loss)

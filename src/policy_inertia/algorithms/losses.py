@@ -80,22 +80,25 @@ def bellman_residual(
     return loss.mean(-1).sum()
 
 
-def noise_loss(log_variance: Array, error: Array) -> Array:
-    """L = E[1/2 (error^2 / sigma^2 + log sigma^2)], whose minimum is sigma^2 = E[error^2].
+def moments_loss(mean: Array, log_variance: Array, x: Array) -> Array:
+    """L = E[sigma / 2 ((x - m)^2 / sigma^2 + log sigma^2)], the first sigma a constant.
 
-    The negative log-likelihood of a normal distribution; gradients through `log_variance` alone.
+    Its minimum is the mean m and the variance sigma^2 of x. This is the beta-NLL of Seitzer et al.
+    (ICLR 2022) with beta = 1/2: the negative log-likelihood of a normal distribution, in which an x
+    that is far from m does not lose its weight.
     """
-    return 0.5 * (lax.stop_gradient(error) ** 2 * jnp.exp(-log_variance) + log_variance).mean()
+    sigma = jnp.exp(lax.stop_gradient(log_variance) / 2)
+    return 0.5 * (sigma * ((x - mean) ** 2 * jnp.exp(-log_variance) + log_variance)).mean()
 
 
 def precision_weights(log_variance: Array, value: Array) -> Array:
     """(B,) w = 1 / (sigma^2 + m), divided by their mean; m = exp(E[log sigma^2]) + E[V^2] / 400.
 
-    With m, targets that are almost certain do not outweigh all others, and noise counts only where
+    With m, rewards that are almost certain do not outweigh all others, and noise counts only where
     it is more than a twentieth of the values. A constant.
 
     Args:
-        log_variance: (B,) log sigma^2 of the targets.
+        log_variance: (B,) log sigma^2 of the rewards.
         value: (B,) V, values in the unit of sigma.
     """
     m = jnp.exp(log_variance.mean()) + (value**2).mean() / 400

@@ -144,7 +144,7 @@ def sac(config: SACConfig, spec: Spec) -> interface.Algorithm:
         q_next = joined(network(state.critics.target, batch.next_obs), config.pessimistic)
         bonus = alpha if config.entropy_in_target else 0.0
         next_value = losses.soft_value(log_pi_next, q_next, bonus)
-        critics, q, critic_loss, _ = soft_evaluation(
+        critics, q, critic_loss = soft_evaluation(
             state.critics,
             network,
             optimiser,

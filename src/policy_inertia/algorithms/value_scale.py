@@ -16,7 +16,7 @@ from jax import numpy as jnp
 
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.learning import Critics, Residual, soft_evaluation
-from policy_inertia.algorithms.target_noise import TargetNoise
+from policy_inertia.algorithms.reward_noise import RewardNoise
 from policy_inertia.networks.perceptron import Network
 from policy_inertia.types import Array, Number, Transition, Tree
 
@@ -73,7 +73,8 @@ def scaled_evaluation(
     at_once: bool = False,
     residual_of: Residual = losses.bellman_residual,
     average_rate: float = 1.0,
-    noise: TargetNoise | None = None,
+    noise: RewardNoise | None = None,
+    reward: Array | None = None,
 ) -> tuple[Critics, Array, Array]:
     """Take one step of `learning.soft_evaluation`, with rewards and values in the unit `size`.
 
@@ -91,14 +92,14 @@ def scaled_evaluation(
         residual_of: See `learning.soft_evaluation`.
         average_rate: The share of the critics that moves into their average, if they have one.
         noise: Weighs the errors; None: all count alike.
+        reward: (B,) what the env paid, in that unit, if `batch` has prices in its rewards.
 
     Returns:
         The twins after the step, in the unit after it; that unit; and the loss.
     """
     target = losses.bellman_target(batch.reward, batch.discount, next_value)
     known: Any = critics.noise
-    seen: Any = extra  # the controllers that weigh errors have other inputs
-    weights = None if noise is None else noise.weights(known, batch, seen, next_value)
+    weights = None if noise is None else noise.weights(known, batch, next_value)
     evaluated = soft_evaluation(
         critics,
         network,
@@ -113,7 +114,7 @@ def scaled_evaluation(
         weights=weights,
     )
     if noise is not None:
-        known = noise.learn(known, batch, seen, evaluated.before, target)
+        known = noise.learn(known, batch, batch.reward if reward is None else reward)
     stepped, average = evaluated.critics, critics.average
     if average is not None:
         average = optax.incremental_update(stepped.online, average, average_rate)

@@ -71,7 +71,7 @@ class HeadPlanner(TokenPlanner):
         self.n_heads = len(self.sizes)
         extra = self.n_actions + self.n_heads * limit_draws.FEATURES
         self.value = Network(spec, config.hidden, self.n_actions, extra)
-        self.noise = config.target_noise(spec, extra, self.state_value)
+        self.noise = config.reward_noise(spec)
         self.choose = partial(branching_losses.gate_heads, parts=self.parts)
         self.residual = partial(branching_losses.branching_residual, parts=self.parts)
 

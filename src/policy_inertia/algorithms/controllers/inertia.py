@@ -156,7 +156,7 @@ class Inertia:
             core.next.log_pi,
             self._allowed(batch.action, core.next.log_pi),
         )
-        critics, q, critic_loss, _ = soft_evaluation(
+        critics, q, critic_loss = soft_evaluation(
             state.critics,
             self.value,
             self.optimiser,

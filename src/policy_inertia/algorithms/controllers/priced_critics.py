@@ -58,8 +58,7 @@ class PricedCritics:
         self.interval, self.at_once = config.train_interval, config.at_once
         self.value = Network(spec, config.hidden, self.n_actions, self.n_actions + price_inputs)
         self.optimiser = adam(config.learning_rate)
-        extra = self.n_actions + price_inputs
-        self.noise = config.target_noise(spec, extra, self.state_value)
+        self.noise = config.reward_noise(spec)
         self.warm_up = WarmUp(config.warmup, config.noise, spec.actions)
 
     def init_critics(self, rng: np.random.Generator) -> Critics:
@@ -134,7 +133,8 @@ class PricedCritics:
         """
         config = self.valued
         cost = batch.discount * self.charge(price, batch.action, following.action, refund)
-        batch = batch._replace(reward=batch.reward / unit - cost)
+        reward = batch.reward / unit
+        batch = batch._replace(reward=reward - cost)
         return scaled_evaluation(
             critics,
             size,
@@ -149,6 +149,7 @@ class PricedCritics:
             self.residual,
             config.average_rate,
             self.noise,
+            reward,
         )
 
     # --- the form of the actions ----------------------------------------------------------------

@@ -167,7 +167,7 @@ class TokenPlanner:
         extra = self.n_actions + limit_draws.FEATURES
         self.value = Network(spec, config.hidden, self.n_actions, extra)
         self.optimiser = adam(config.learning_rate)
-        self.noise = config.target_noise(spec, extra, self.state_value)
+        self.noise = config.reward_noise(spec)
         self.warm_up = WarmUp(config.warmup, config.noise, spec.actions)
         self._remembered = functools.lru_cache(REMEMBERED)(self._setting_of_one)
 

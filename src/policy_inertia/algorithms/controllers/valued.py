@@ -22,7 +22,7 @@ from policy_inertia.algorithms.learning import (
 )
 from policy_inertia.algorithms.losses import LOG_ZERO, chosen
 from policy_inertia.algorithms.nested import NestedConfig
-from policy_inertia.algorithms.target_noise import TargetNoise
+from policy_inertia.algorithms.reward_noise import RewardNoise
 from policy_inertia.envs.spec import Spec
 from policy_inertia.errors import refuse_huber, refuse_outside
 from policy_inertia.networks.perceptron import Network
@@ -69,7 +69,7 @@ class ValuedConfig(NestedConfig):
     huber: float | None = 5.0
     """The loss of an error of Q above this size grows linearly; None: never."""
     weighted: bool = False
-    """Errors of Q count by how certain their targets are, which a second network learns. So rare
+    """Errors of Q count by how certain their rewards are, which a second network learns. So rare
     large rewards that depend on chance do not drown the others."""
     pessimistic: bool = True
     """The lower value of the twins counts, which keeps values from being too high. False: their
@@ -115,13 +115,9 @@ class ValuedConfig(NestedConfig):
         """How to act by Q."""
         raise NotImplementedError
 
-    def target_noise(
-        self, spec: Spec, extra: int, value_of: Callable[[Array, Array], Array]
-    ) -> TargetNoise | None:
-        """What weighs the errors of the critics; see `TargetNoise`. None: all count alike."""
-        if not self.weighted:
-            return None
-        return TargetNoise(spec, self.hidden, extra, self.learning_rate, value_of)
+    def reward_noise(self, spec: Spec) -> RewardNoise | None:
+        """What weighs the errors of the critics; see `RewardNoise`. None: all count alike."""
+        return RewardNoise(spec, self.hidden, self.learning_rate) if self.weighted else None
 
     def joined(self, twins: Array) -> Array:
         """(2, ...) the values of the twins -> (...) the value that counts."""
@@ -154,7 +150,7 @@ class ValuedConfig(NestedConfig):
 
 
 def init_valued(
-    rng: np.random.Generator, network: Network, config: ValuedConfig, noise: TargetNoise | None
+    rng: np.random.Generator, network: Network, config: ValuedConfig, noise: RewardNoise | None
 ) -> Critics:
     """Make twin critics, with an average if the policy acts by it, and what weighs their errors."""
     critics = init_critics(rng, network, adam(config.learning_rate), config.average_rate < 1)

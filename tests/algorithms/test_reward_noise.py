@@ -1,4 +1,4 @@
-"""Errors that count by how certain their targets are."""
+"""Errors that count by how certain their rewards are."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from policy_inertia.actions.multi_discrete import MultiDiscrete
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.branching_losses import branching_residual
 from policy_inertia.algorithms.learning import adam, init_critics
-from policy_inertia.algorithms.target_noise import TargetNoise
+from policy_inertia.algorithms.reward_noise import RewardNoise
 from policy_inertia.algorithms.value_scale import scaled_evaluation
 from policy_inertia.networks.perceptron import Network
 from policy_inertia.types import Transition
 from tests.algorithms.test_nested import SPEC, minibatch
 
 
-def test_noise_loss_by_hand() -> None:
-    # 1/2 (9 / 4 + ln 4) and 1/2 (1 / 1 + 0)
-    log_variance, error = np.log([4.0, 1.0]), np.array([-3.0, 1.0])
-    expected = (0.5 * (9 / 4 + np.log(4)) + 0.5) / 2
-    assert losses.noise_loss(log_variance, error) == pytest.approx(expected, rel=1e-6)
+def test_moments_loss_by_hand() -> None:
+    # sigma = 2: 2/2 (9 / 4 + ln 4); sigma = 1: 1/2 (1 / 1 + 0)
+    log_variance, mean, x = np.log([4.0, 1.0]), np.array([5.0, 1.0]), np.array([2.0, 2.0])
+    expected = ((9 / 4 + np.log(4)) + 0.5) / 2
+    assert losses.moments_loss(mean, log_variance, x) == pytest.approx(expected, rel=1e-6)
 
 
-def test_minimum_of_the_noise_loss_is_the_mean_square() -> None:
-    error = np.array([1.0, -2.0, 4.0, 3.0])
-    best = np.log((error**2).mean())
-    gradient = jax.grad(lambda x: losses.noise_loss(jnp.full(4, x), error))
-    assert gradient(best) == pytest.approx(0, abs=1e-6)
-    assert gradient(best - 1) < 0 < gradient(best + 1)
+def test_minimum_of_the_moments_loss_is_mean_and_variance() -> None:
+    x = np.array([1.0, -2.0, 4.0, 3.0])
+    mean, best = x.mean(), np.log(x.var())
+    loss = jax.grad(lambda m, v: losses.moments_loss(jnp.full(4, m), jnp.full(4, v), x), (0, 1))
+    np.testing.assert_allclose(loss(mean, best), 0, atol=1e-5)
+    assert loss(mean - 1, best)[0] < 0 < loss(mean + 1, best)[0]
+    assert loss(mean, best - 1)[1] < 0 < loss(mean, best + 1)[1]
 
 
 def test_weights_by_hand() -> None:
@@ -79,7 +80,7 @@ def test_a_noisy_state_does_not_blur_a_certain_one() -> None:
 
     def errors(weighted: bool) -> float:
         rng = np.random.default_rng(0)
-        noise = TargetNoise(SPEC, (16,), 0, 3e-3, losses.chosen) if weighted else None
+        noise = RewardNoise(SPEC, (16,), 3e-3) if weighted else None
         critics = init_critics(rng, network, optimiser)
         if noise is not None:
             critics = critics._replace(noise=noise.init(rng))
@@ -87,9 +88,8 @@ def test_a_noisy_state_does_not_blur_a_certain_one() -> None:
         @jax.jit
         def step(critics: Any, size: Any, batch: Transition) -> Any:
             batch = batch._replace(reward=batch.reward / size)
-            nothing = jnp.zeros((len(batch.obs), 0))
             return scaled_evaluation(
-                critics, size, network, optimiser, batch, nothing, jnp.zeros(64), 0.01, noise=noise
+                critics, size, network, optimiser, batch, None, jnp.zeros(64), 0.01, noise=noise
             )
 
         size, off = jnp.float32(30.0), []
@@ -107,24 +107,63 @@ def test_a_noisy_state_does_not_blur_a_certain_one() -> None:
 
 def test_variances_are_learned_for_each_action() -> None:
     rng = np.random.default_rng(0)
-    noise = TargetNoise(SPEC, (16,), 0, 1e-2, losses.chosen)
+    noise = RewardNoise(SPEC, (16,), 1e-2)
     state, batch = noise.init(rng), minibatch(64)
     learn = jax.jit(noise.learn)
-    q, nothing = jnp.zeros((2, 64, SPEC.actions.width)), jnp.zeros((64, 0))
     for _ in range(500):
-        target = np.where(batch.action == 1, rng.normal(0, 10, 64), rng.normal(0, 0.1, 64))
-        state = learn(state, batch, nothing, q, target.astype(np.float32))
-    weights = noise.weights(state, batch, nothing, jnp.zeros(64))
+        reward = np.where(batch.action == 1, rng.normal(0, 10, 64), rng.normal(0, 0.1, 64))
+        state = learn(state, batch, reward.astype(np.float32))
+    weights = noise.weights(state, batch, jnp.zeros(64))
     assert weights.mean() == pytest.approx(1, rel=1e-5)
     first, others = weights[batch.action == 1], weights[batch.action != 1]
     assert first.max() < 0.1 * others.min()
 
 
+def test_large_rewards_that_are_certain_are_no_noise() -> None:
+    """What an action earns differs by 100, but it is always the same."""
+    noise = RewardNoise(SPEC, (16,), 1e-2)
+    state, batch = noise.init(np.random.default_rng(0)), minibatch(64)
+    learn = jax.jit(noise.learn)
+    reward = np.where(batch.action == 1, 100.0, 0.0).astype(np.float32) / 50
+    for _ in range(2_000):
+        state = learn(state, batch, reward)
+    weights = noise.weights(state, batch, jnp.full(64, 2.0))  # the size of the rewards
+    np.testing.assert_allclose(weights, 1, rtol=0.1)
+
+
+def test_prices_are_no_noise() -> None:
+    """The critics learn at random prices; the env's rewards are certain."""
+    noise = RewardNoise(SPEC, (16,), 1e-2)
+    network, optimiser = Network(SPEC, (16,), SPEC.actions.width), adam(1e-3)
+    rng = np.random.default_rng(0)
+    critics = init_critics(rng, network, optimiser)._replace(noise=noise.init(rng))
+    batch, paid = minibatch(64), jnp.ones(64)
+
+    @jax.jit
+    def step(critics: Any, price: Any) -> Any:
+        charged = batch._replace(reward=paid - price * (batch.action == 1))
+        return scaled_evaluation(
+            critics,
+            jnp.ones(()),
+            network,
+            optimiser,
+            charged,
+            None,
+            jnp.zeros(64),
+            0.01,
+            noise=noise,
+            reward=paid,
+        )[0]
+
+    for price in rng.exponential(5.0, 1_000):
+        critics = step(critics, price)
+    weights = noise.weights(critics.noise, batch, jnp.ones(64))
+    np.testing.assert_allclose(weights, 1, rtol=0.05)
+
+
 def test_heads_have_one_variance_together() -> None:
     spec = SPEC._replace(actions=MultiDiscrete((2, 3), (0, 0)))
-    noise = TargetNoise(spec, (8,), 0, 1e-3, lambda q, action: q.mean(-1))
+    noise = RewardNoise(spec, (8,), 1e-3)
     batch = minibatch(8)._replace(action=np.zeros((8, 2), np.int64))
-    state = noise.init(np.random.default_rng(0))
-    nothing = jnp.zeros((8, 0))
-    learned = noise.learn(state, batch, nothing, jnp.ones((2, 8, 5)), jnp.zeros(8))
-    assert noise.weights(learned, batch, nothing, jnp.zeros(8)).shape == (8,)
+    learned = noise.learn(noise.init(np.random.default_rng(0)), batch, jnp.ones(8))
+    assert noise.weights(learned, batch, jnp.zeros(8)).shape == (8,)
