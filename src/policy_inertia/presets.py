@@ -60,6 +60,7 @@ DEFAULT: Preset = {
         "huber": 5.0,
     },
     "InertiaConfig": {"learning_rate": 1e-3, "target_rate": 0.02},
+    "ValuedConfig": {"weighted": True},
     "DialConfig": _CRITICS,
     "LimitConfig": {**_CRITICS, "noise_per_token": 0.3},
 }

@@ -22,6 +22,7 @@ OURS = {
     "frontier",
     "limit",
     "limit-lander",
+    "limit-two-way",
     "minatar",
     "paper",
     "transfer",

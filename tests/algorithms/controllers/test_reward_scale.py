@@ -12,9 +12,8 @@ from policy_inertia.policies.memory import PREVIOUS_ACTION
 from tests.support import lights
 
 PRICES = (0.0, 0.3, 0.6, 1.0, 3.0)
-REWARDS: list[tuple[dict[str, float], bool]] = [({"factor": 100.0}, False), ({"coin": 100.0}, True)]
-"""All rewards times 100; and 100 or -100 by chance at the end, where a step earns at most 1. The
-latter needs errors that are weighted."""
+REWARDS: list[dict[str, float]] = [{"factor": 100.0}, {"coin": 100.0}]
+"""All rewards times 100; and 100 or -100 by chance at the end, where a step earns at most 1."""
 STEPS = 20_000
 RUN: dict[str, Any] = {
     "envs": 16,
@@ -59,10 +58,8 @@ def shares_of_the_optimum(
     return shares
 
 
-@pytest.mark.parametrize(("rewards", "weighted"), REWARDS)
-def test_curve_of_a_dial_withstands(
-    rewards: dict[str, float], weighted: bool, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("rewards", REWARDS)
+def test_curve_of_a_dial_withstands(rewards: dict[str, float], tmp_path: Path) -> None:
     policy = train(
         "dial-dqn",
         partial(lights.EndingLights, **rewards),
@@ -71,17 +68,14 @@ def test_curve_of_a_dial_withstands(
         eval_every=STEPS,
         learning_starts=200,
         core=CORE,
-        weighted=weighted,
         **RUN,
     )
     shares = shares_of_the_optimum(policy, rewards.get("factor", 1.0))
     assert min(shares) > 0.9, shares
 
 
-@pytest.mark.parametrize(("rewards", "weighted"), REWARDS)
-def test_curve_of_smooth_withstands(
-    rewards: dict[str, float], weighted: bool, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("rewards", REWARDS)
+def test_curve_of_smooth_withstands(rewards: dict[str, float], tmp_path: Path) -> None:
     env, factor = partial(lights.EndingLights, **rewards), rewards.get("factor", 1.0)
     q = factor * np.vstack([lights.solve(0.0)[:, 0], np.zeros((1, lights.N_ACTIONS))])
     smooth(
@@ -93,7 +87,6 @@ def test_curve_of_smooth_withstands(
         out=tmp_path,
         core_options={"output": "q"},
         batch_size=64,
-        weighted=weighted,
         **RUN,
     )
     policy = Policy.load(
