@@ -2,8 +2,8 @@
 
 In `study limit` both aims on simple Two-Way were missed. This second round has wider critics, a
 policy that averages them, and half as many steps again. Its settings were chosen with a run of
-seed 1. `smallest_rate` is left out: here strict limits are what is asked for. This study is a family
-of its own in Holm's correction.
+seed 1. `smallest_rate` is left out: here strict limits are what is asked for. This study is a
+family of its own in Holm's correction.
 """
 
 from __future__ import annotations
