@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,8 +14,9 @@ from policy_inertia.actions.multi_discrete import MultiDiscrete
 from policy_inertia.algorithms import losses
 from policy_inertia.algorithms.branching_losses import branching_residual
 from policy_inertia.algorithms.learning import adam, init_critics
-from policy_inertia.algorithms.reward_noise import RewardNoise
+from policy_inertia.algorithms.reward_noise import Cleaned, RewardNoise
 from policy_inertia.algorithms.value_scale import scaled_evaluation
+from policy_inertia.envs.spec import Spec
 from policy_inertia.networks.perceptron import Network
 from policy_inertia.types import Transition
 from tests.algorithms.test_nested import SPEC, minibatch
@@ -37,19 +39,21 @@ def test_minimum_of_the_moments_loss_is_mean_and_variance() -> None:
 
 
 def test_weights_by_hand() -> None:
-    # variances 1, 1 and 64, their geometric mean 4: 1/5, 1/5 and 1/68, with the mean 141/1020
-    weights = losses.precision_weights(np.log([1.0, 64.0, 1.0]), np.zeros(3))
-    np.testing.assert_allclose(weights, np.array([1 / 5, 1 / 68, 1 / 5]) * 1020 / 141, rtol=1e-5)
-    # values of 60, 0 and 0: a mean square of 1200, so 3 more in each denominator
-    weights = losses.precision_weights(np.log([1.0, 64.0, 1.0]), np.array([60.0, 0.0, 0.0]))
-    by_hand = np.array([1 / 8, 1 / 71, 1 / 8])
-    np.testing.assert_allclose(weights, by_hand / by_hand.mean(), rtol=1e-5)
+    # 1/400 with variances 3/400, 3/400 and 7/400: 100, 100 and 50, with the mean 250/3
+    weights = losses.precision_weights(np.log([3 / 400, 7 / 400, 3 / 400]))
+    np.testing.assert_allclose(weights, [1.2, 0.6, 1.2], rtol=1e-5)
 
 
-def test_noise_below_the_values_counts_little() -> None:
-    noisy = np.log([1.0, 25.0, 1.0, 1.0])  # deviations of 1 and 5, values of 1,000
-    weights = losses.precision_weights(noisy, np.full(4, 1000.0))
-    np.testing.assert_allclose(weights, 1, rtol=0.02)
+def test_noise_below_a_twentieth_of_the_values_counts_little() -> None:
+    weights = losses.precision_weights(np.log(np.array([0.0001, 0.01, 0.001, 0.0001]) ** 2))
+    np.testing.assert_allclose(weights, 1, rtol=0.04)
+
+
+def test_cleaned_rewards_by_hand() -> None:
+    # variances of 0, 1/400 and 3/400: all, half and a quarter of what is above the mean stays
+    log_variance = np.log([1e-12, 1 / 400, 3 / 400])
+    cleaned = losses.cleaned_reward(np.full(3, 9.0), np.full(3, 1.0), log_variance)
+    np.testing.assert_allclose(cleaned, [9, 5, 3], rtol=1e-5)
 
 
 def test_rows_count_by_their_weights() -> None:
@@ -105,30 +109,53 @@ def test_a_noisy_state_does_not_blur_a_certain_one() -> None:
     assert errors(False) > 5 * weighted
 
 
-def test_variances_are_learned_for_each_action() -> None:
+def learned(
+    reward_of: Callable[[np.random.Generator], np.ndarray], batch: Transition, updates: int = 4_000
+) -> Cleaned:
+    """What the networks make of rewards after they have learned them."""
     rng = np.random.default_rng(0)
-    noise = RewardNoise(SPEC, (16,), 1e-2)
-    state, batch = noise.init(rng), minibatch(64)
-    learn = jax.jit(noise.learn)
-    for _ in range(500):
-        reward = np.where(batch.action == 1, rng.normal(0, 10, 64), rng.normal(0, 0.1, 64))
-        state = learn(state, batch, reward.astype(np.float32))
-    weights = noise.weights(state, batch, jnp.zeros(64))
-    assert weights.mean() == pytest.approx(1, rel=1e-5)
-    first, others = weights[batch.action == 1], weights[batch.action != 1]
-    assert first.max() < 0.1 * others.min()
+    noise = RewardNoise(SPEC, (32,), 3e-3)
+    state, learn = noise.init(rng), jax.jit(noise.learn)
+    for _ in range(updates):
+        state, cleaned = learn(state, batch, reward_of(rng).astype(np.float32))
+    return cleaned
+
+
+def test_variances_are_learned_for_each_action() -> None:
+    batch = minibatch(64)
+    noisy = batch.action == 1
+    cleaned = learned(lambda rng: rng.normal(0.5, np.where(noisy, 2.0, 0.01)), batch)
+    assert cleaned.weights.mean() == pytest.approx(1, rel=1e-5)
+    assert cleaned.weights[noisy].max() < 0.1 * cleaned.weights[~noisy].min()
+    assert np.abs(cleaned.reward[noisy] - 0.5).max() < 1 < 2 * np.sqrt(noisy.sum())
+    np.testing.assert_allclose(cleaned.reward[~noisy], 0.5, atol=0.05)
 
 
 def test_large_rewards_that_are_certain_are_no_noise() -> None:
     """What an action earns differs by 100, but it is always the same."""
-    noise = RewardNoise(SPEC, (16,), 1e-2)
-    state, batch = noise.init(np.random.default_rng(0)), minibatch(64)
-    learn = jax.jit(noise.learn)
-    reward = np.where(batch.action == 1, 100.0, 0.0).astype(np.float32) / 50
-    for _ in range(2_000):
-        state = learn(state, batch, reward)
-    weights = noise.weights(state, batch, jnp.full(64, 2.0))  # the size of the rewards
-    np.testing.assert_allclose(weights, 1, rtol=0.1)
+    batch = minibatch(64)
+    reward = np.where(batch.action == 1, 100.0, 0.0) / 50
+    cleaned = learned(lambda rng: reward, batch)
+    np.testing.assert_allclose(cleaned.weights, 1, rtol=0.1)
+    np.testing.assert_allclose(cleaned.reward, reward, atol=0.02)
+
+
+@pytest.mark.parametrize("seen", ["the next observation", "an end"])
+def test_what_the_outcome_explains_is_no_noise(seen: str) -> None:
+    """Who falls is chance at (s, a), but a fall costs 2 each time."""
+    batch = minibatch(64)
+    obs = np.zeros_like(batch.obs)
+    falls = np.arange(64) % 2 == 0
+    if seen == "an end":
+        batch = batch._replace(discount=np.where(falls, 0, 0.9).astype(np.float32), next_obs=obs)
+    else:
+        then = np.where(falls[:, None], 1, obs).astype(np.float32)
+        batch = batch._replace(discount=np.full(64, 0.9, np.float32), next_obs=then)
+    batch = batch._replace(obs=obs, action=np.zeros_like(batch.action))
+    reward = np.where(falls, -2.0, 0.0)
+    cleaned = learned(lambda rng: reward, batch)
+    np.testing.assert_allclose(cleaned.reward, reward, atol=0.05)
+    np.testing.assert_allclose(cleaned.weights, 1, rtol=0.05)
 
 
 def test_prices_are_no_noise() -> None:
@@ -157,13 +184,24 @@ def test_prices_are_no_noise() -> None:
 
     for price in rng.exponential(5.0, 1_000):
         critics = step(critics, price)
-    weights = noise.weights(critics.noise, batch, jnp.ones(64))
-    np.testing.assert_allclose(weights, 1, rtol=0.05)
+    state: Any = critics.noise
+    cleaned = noise.learn(state, batch, paid)[1]
+    np.testing.assert_allclose(cleaned.weights, 1, rtol=0.05)
+    np.testing.assert_allclose(cleaned.reward, 1, atol=0.02)
 
 
 def test_heads_have_one_variance_together() -> None:
     spec = SPEC._replace(actions=MultiDiscrete((2, 3), (0, 0)))
     noise = RewardNoise(spec, (8,), 1e-3)
     batch = minibatch(8)._replace(action=np.zeros((8, 2), np.int64))
-    learned = noise.learn(noise.init(np.random.default_rng(0)), batch, jnp.ones(8))
-    assert noise.weights(learned, batch, jnp.zeros(8)).shape == (8,)
+    cleaned = noise.learn(noise.init(np.random.default_rng(0)), batch, jnp.ones(8))[1]
+    assert cleaned.weights.shape == cleaned.reward.shape == (8,)
+
+
+def test_images_are_cleaned_without_the_next_one() -> None:
+    spec = Spec(600, SPEC.actions, image=(6, 10, 10), planes=True)
+    noise, rng = RewardNoise(spec, (8,), 1e-3), np.random.default_rng(0)
+    obs = rng.integers(0, 255, (4, spec.obs_dim), dtype=np.uint8)
+    batch = minibatch(4)._replace(obs=obs, next_obs=obs)
+    cleaned = noise.learn(noise.init(rng), batch, jnp.ones(4))[1]
+    assert cleaned.reward.shape == (4,)

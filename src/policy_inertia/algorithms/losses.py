@@ -91,18 +91,32 @@ def moments_loss(mean: Array, log_variance: Array, x: Array) -> Array:
     return 0.5 * (sigma * ((x - mean) ** 2 * jnp.exp(-log_variance) + log_variance)).mean()
 
 
-def precision_weights(log_variance: Array, value: Array) -> Array:
-    """(B,) w = 1 / (sigma^2 + m), divided by their mean; m = exp(E[log sigma^2]) + E[V^2] / 400.
+NOISE = 1 / 400
+"""The variance of a reward that counts as noise, as a share of the mean square of the values: noise
+below a twentieth of the values is none."""
 
-    With m, rewards that are almost certain do not outweigh all others, and noise counts only where
-    it is more than a twentieth of the values. A constant.
+
+def cleaned_reward(reward: Array, mean: Array, log_variance: Array) -> Array:
+    """m + w (r - m), w = 1 / (1 + sigma^2 / NOISE): the reward, or its mean if it is noise.
+
+    A constant.
 
     Args:
-        log_variance: (B,) log sigma^2 of the rewards.
-        value: (B,) V, values in the unit of sigma.
+        reward: (B,) r, in the unit of values.
+        mean: (B,) m, what is known of it.
+        log_variance: (B,) log sigma^2 of the rest.
     """
-    m = jnp.exp(log_variance.mean()) + (value**2).mean() / 400
-    w = 1 / (jnp.exp(log_variance) + m)
+    w = 1 / (1 + jnp.exp(log_variance) / NOISE)
+    return lax.stop_gradient(mean + w * (reward - mean))
+
+
+def precision_weights(log_variance: Array) -> Array:
+    """(B,) w = 1 / (sigma^2 + NOISE), divided by their mean. A constant.
+
+    Args:
+        log_variance: (B,) log sigma^2 of the rewards, in the unit of values.
+    """
+    w = 1 / (jnp.exp(log_variance) + NOISE)
     return lax.stop_gradient(w / w.mean())
 
 

@@ -91,15 +91,20 @@ def scaled_evaluation(
         at_once: See `learning.soft_evaluation`.
         residual_of: See `learning.soft_evaluation`.
         average_rate: The share of the critics that moves into their average, if they have one.
-        noise: Weighs the errors; None: all count alike.
+        noise: Cleans the rewards and weighs the errors; None: rewards as they are, all alike.
         reward: (B,) what the env paid, in that unit, if `batch` has prices in its rewards.
 
     Returns:
         The twins after the step, in the unit after it; that unit; and the loss.
     """
-    target = losses.bellman_target(batch.reward, batch.discount, next_value)
     known: Any = critics.noise
-    weights = None if noise is None else noise.weights(known, batch, next_value)
+    weights = None
+    if noise is not None:
+        paid = batch.reward if reward is None else reward
+        known, cleaned = noise.learn(known, batch, paid)
+        batch = batch._replace(reward=batch.reward + (cleaned.reward - paid))
+        weights = cleaned.weights
+    target = losses.bellman_target(batch.reward, batch.discount, next_value)
     evaluated = soft_evaluation(
         critics,
         network,
@@ -113,8 +118,6 @@ def scaled_evaluation(
         residual_of,
         weights=weights,
     )
-    if noise is not None:
-        known = noise.learn(known, batch, batch.reward if reward is None else reward)
     stepped, average = evaluated.critics, critics.average
     if average is not None:
         average = optax.incremental_update(stepped.online, average, average_rate)

@@ -263,10 +263,6 @@ class TokenPlanner:
             return self.actions.cost(prev_action, action)
         return self.costs.cost(prev_action, action, xp)
 
-    def state_value(self, u: Array, action: Array) -> Array:
-        """(..., B) the value of a state in which these actions are taken."""
-        return losses.chosen(u, action)
-
     # --- learning -------------------------------------------------------------------------------
 
     def expected(

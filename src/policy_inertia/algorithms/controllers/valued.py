@@ -69,8 +69,9 @@ class ValuedConfig(NestedConfig):
     huber: float | None = 5.0
     """The loss of an error of Q above this size grows linearly; None: never."""
     weighted: bool = False
-    """Errors of Q count by how certain their rewards are, which a second network learns. So rare
-    large rewards that depend on chance do not drown the others."""
+    """Learn from rewards without what is chance in them, which two more networks learn, and count
+    errors of Q by how certain their rewards are. So rare large rewards that depend on chance do not
+    drown the others."""
     pessimistic: bool = True
     """The lower value of the twins counts, which keeps values from being too high. False: their
     mean counts, and in the targets one twin chooses the next action and the other one values it
@@ -116,8 +117,11 @@ class ValuedConfig(NestedConfig):
         raise NotImplementedError
 
     def reward_noise(self, spec: Spec) -> RewardNoise | None:
-        """What weighs the errors of the critics; see `RewardNoise`. None: all count alike."""
-        return RewardNoise(spec, self.hidden, self.learning_rate) if self.weighted else None
+        """What cleans rewards and weighs errors; see `RewardNoise`. None: nothing does."""
+        if not self.weighted:
+            return None
+        half = tuple(max(units // 2, 1) for units in self.hidden)  # a quarter of the time
+        return RewardNoise(spec, half, self.learning_rate)
 
     def joined(self, twins: Array) -> Array:
         """(2, ...) the values of the twins -> (...) the value that counts."""
@@ -152,7 +156,7 @@ class ValuedConfig(NestedConfig):
 def init_valued(
     rng: np.random.Generator, network: Network, config: ValuedConfig, noise: RewardNoise | None
 ) -> Critics:
-    """Make twin critics, with an average if the policy acts by it, and what weighs their errors."""
+    """Make twin critics, an average if the policy acts by it, and what cleans their rewards."""
     critics = init_critics(rng, network, adam(config.learning_rate), config.average_rate < 1)
     return critics if noise is None else critics._replace(noise=noise.init(rng))
 
