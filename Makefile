@@ -55,6 +55,7 @@ pages: $(VENV)/.test  ## everything in docs/ that is made from records; tables t
 		$(BIN)/policy-inertia at-budget results/$$round/records.csv --ours "limit, tuned in a bucket" \
 		|| exit 1; \
 	done >runs/pages/limits-lander.md
+	$(BIN)/policy-inertia at-budget results/limit-two-way/records.csv >runs/pages/limits-two-way.md
 	$(BIN)/policy-inertia at-budget results/frontier-third/records.csv >runs/pages/frontier.md
 	$(BIN)/policy-inertia study filters --quiet >runs/pages/filters.md
 	cp runs/filters/filters.png docs/images/filters.png

@@ -41,6 +41,12 @@ def limits(*studies: str) -> str:
     return "\n".join(compared(read_records(file), LIMITED) for file in files)
 
 
+def two_way() -> str:
+    """The policies at their budgets; there is no rival with the same steps."""
+    rows = at_budgets(read_records(RESULTS / "limit-two-way" / "records.csv"))
+    return "\n".join([budget_tables(rows, "greedy"), budget_tables(rows, "greedy", MEASURED)])
+
+
 def compared(records: list[Record], ours: str) -> str:
     """All policies at their budgets, and one minus every other, with Holm's correction."""
     rows = at_budgets(records)
@@ -83,6 +89,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "filters.md": filters,
     "limits.md": partial(limits, "limit"),
     "limits-lander.md": partial(limits, "limit-lander", "limit-lander-double"),
+    "limits-two-way.md": two_way,
     "frontier.md": frontier,
     "transfer.md": transfer,
     "control-study.md": control,
