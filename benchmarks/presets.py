@@ -162,18 +162,30 @@ def table(runs: dict[tuple[str, str], list[Outcome]]) -> str:
     return "\n".join(lines)
 
 
+def file_of(task: str, learner: str, seed: int) -> Path:
+    """The file of a run."""
+    return RESULTS / f"{task}-{learner}-{seed}.json"
+
+
+def complete(options: Options) -> dict[tuple[str, str], list[Outcome]]:
+    """The runs of every task and learner that has all seeds."""
+    runs = {}
+    for task, learner in itertools.product(options.tasks, options.learners):
+        files = [file_of(task, learner, seed) for seed in options.seeds]
+        if all(file.exists() for file in files):
+            runs[task, learner] = [read_json(file, Outcome, "a run") for file in files]
+    return runs
+
+
 def main(options: Options) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
-    runs: dict[tuple[str, str], list[Outcome]] = {}
     for seed, task, learner in itertools.product(options.seeds, options.tasks, options.learners):
-        file = RESULTS / f"{task}-{learner}-{seed}.json"
+        file = file_of(task, learner, seed)
         if not file.exists() and options.run:
-            write_json(file, {"format": FORMAT, **vars(outcome(task, learner, seed))})
-            print(f"{file.name}: {read_json(file, Outcome, 'a run').return_:.1f}", flush=True)
-        if file.exists():
-            runs.setdefault((task, learner), []).append(read_json(file, Outcome, "a run"))
-    complete = {key: own for key, own in runs.items() if len(own) == len(options.seeds)}
-    print(table(complete))
+            run = outcome(task, learner, seed)
+            write_json(file, {"format": FORMAT, **vars(run)})
+            print(f"{file.name}: {run.return_:.1f}", flush=True)
+    print(table(complete(options)))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 """Every table of the docs that has intervals is made again from committed records."""
 
 import re
+import sys
 from collections.abc import Callable
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +48,17 @@ def two_way() -> str:
     """The policies at their budgets; there is no rival with the same steps."""
     rows = at_budgets(read_records(RESULTS / "limit-two-way" / "records.csv"))
     return "\n".join([budget_tables(rows, "greedy"), budget_tables(rows, "greedy", MEASURED)])
+
+
+def presets() -> str:
+    """The default preset beside Stable-Baselines3."""
+    spec = spec_from_file_location("presets_benchmark", ROOT / "benchmarks" / "presets.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = module_from_spec(spec)
+    sys.modules[spec.name] = module  # its data classes look for it there
+    spec.loader.exec_module(module)
+    return str(module.table(module.complete(module.Options())))
 
 
 def compared(records: list[Record], ours: str) -> str:
@@ -90,6 +104,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "limits.md": partial(limits, "limit"),
     "limits-lander.md": partial(limits, "limit-lander", "limit-lander-double"),
     "limits-two-way.md": two_way,
+    "algorithms/baselines.md": presets,
     "frontier.md": frontier,
     "transfer.md": transfer,
     "control-study.md": control,

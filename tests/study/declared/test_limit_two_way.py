@@ -77,6 +77,7 @@ def test_what_the_page_says_of_the_planner_are_its_plans() -> None:
         survived, returns, ratios = (np.mean([row[i] for row in best]) for i in range(3))
         points[most] = returns, ratios
         assert f"| {most} | {returns:.1f} | {ratios:.3f} | {1 - survived:.2f} |" in page
-    by_chance = np.interp(0.10, *zip(*(p[::-1] for p in (points[2], points[3])), strict=True))
+    two, three = points[2], points[3]
+    by_chance = np.interp(0.10, [two[1], three[1]], [two[0], three[0]])
     assert f"by chance, have {by_chance:.1f}." in page
     assert f"{17 / by_chance:.0%} of what the planner has by chance" in page
