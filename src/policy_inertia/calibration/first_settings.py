@@ -17,6 +17,8 @@ from policy_inertia.policies.protocol import Predictor
 
 SETTINGS = 16  # first settings; refinement adds at most as many again
 MARGINS = (0.1, 0.01)  # first margins of a dial, as shares of its largest price
+STRICT = (0.0, 0.25, *(1 - 2.0**-k for k in range(1, 7)), 1.0)
+"""Quantiles of gaps that are closer together where a policy hardly ever switches."""
 RATES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)  # first rates of a limit
 
 RunEpisodes = Callable[[Predictor], Any]
@@ -52,9 +54,24 @@ def _first_rates(policy: Policy, run_episodes: RunEpisodes) -> list[float]:
 
 def _first_thresholds(policy: Policy, run_episodes: RunEpisodes) -> list[float]:
     """0, and quantiles of the gaps between the scores of the policy's actions."""
+    return _thresholds(policy, run_episodes, np.linspace(0, 1, SETTINGS))
+
+
+def strict_thresholds(policy: Policy, run_episodes: RunEpisodes) -> list[float]:
+    """Return thresholds of hysteresis for tight budgets: most of them let few switches through.
+
+    Args:
+        policy: The policy.
+        run_episodes: Runs episodes.
+    """
+    return _thresholds(policy, run_episodes, np.array(STRICT))
+
+
+def _thresholds(policy: Policy, run_episodes: RunEpisodes, levels: np.ndarray) -> list[float]:
+    """0, and the quantiles of the gaps at these levels but the first."""
     gaps = _Gaps(policy)
     run_episodes(gaps)
-    return gaps.thresholds()
+    return gaps.quantiles(levels)
 
 
 FIRST_SETTINGS: dict[str, Callable[[Policy, RunEpisodes], list[float]]] = {
@@ -92,10 +109,9 @@ class _Gaps:
             observation, state, episode_start, deterministic, action_masks=action_masks
         )
 
-    def thresholds(self) -> list[float]:
-        """0, and quantiles of the gaps."""
+    def quantiles(self, levels: np.ndarray) -> list[float]:
+        """0, and the quantiles of the gaps at these levels but the first."""
         gaps = np.concatenate(self.gaps)
         if not len(gaps):
             return [0.0]
-        levels = np.linspace(0, 1, SETTINGS)[1:]
-        return [0.0, *np.unique(np.quantile(gaps, levels)).tolist()]
+        return [0.0, *np.unique(np.quantile(gaps, levels[1:])).tolist()]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from policy_inertia.actions.bucket import Limit
-from policy_inertia.calibration.first_settings import first_settings
+from policy_inertia.calibration.first_settings import first_settings, strict_thresholds
 from policy_inertia.calibration.measurements import Episodes, opened
 from policy_inertia.envs.making import EnvLike
 from policy_inertia.errors import InputError
@@ -23,7 +23,7 @@ from policy_inertia.policies.policy import Policy
 LIMITS = tuple(
     Limit(rate, burst) for burst in (1, 1.5, 2, 3, 4) for rate in (0.5, 0.2, 0.1, 0.05, 0.02, 0.0)
 )
-EVERY = 2  # tuning within a limit tries every second setting
+EVERY = 2  # of prices, and of thresholds that are not strict, every second one is tried
 
 
 class Measured(NamedTuple):
@@ -50,6 +50,7 @@ def within_limits(
     limits: Sequence[Limit] = LIMITS,
     tuned: bool = False,
     env_kwargs: dict[str, Any] | None = None,
+    strict: bool = True,
 ) -> list[Measured]:
     """Measure a policy within every limit, on the episodes of a calibration.
 
@@ -59,15 +60,17 @@ def within_limits(
         episodes: Number of episodes of each measurement.
         seed: Seed of the episodes.
         limits: The limits.
-        tuned: Within each limit, measure every second setting that `calibrate` would try first:
-            prices of a dial, or thresholds of hysteresis. A method that plans with limits is
-            tuned by hysteresis too: it has no reason of its own to save a token.
+        tuned: Within each limit, measure settings too: every second price that `calibrate` would
+            try first, or thresholds of hysteresis. A method that plans with limits is tuned by
+            hysteresis too: it has no reason of its own to save a token.
         env_kwargs: Arguments of the env.
+        strict: Try thresholds that are made for tight budgets (`strict_thresholds`); False: every
+            second one that `calibrate` would try first.
     """
     with opened(env, episodes, env_kwargs) as envs:
         calibration, policies = Episodes(envs, episodes, seed), [policy]
         if tuned:
-            policies = _settings(policy, calibration)
+            policies = _settings(policy, calibration, strict)
         limited = [p.within(limit) for limit in limits for p in policies]
         return [_measured(p, calibration) for p in limited]
 
@@ -79,11 +82,14 @@ def _measured(policy: Policy, calibration: Episodes) -> Measured:
     return Measured(policy, evaluation.summary(), upper_bound(ratios))
 
 
-def _settings(policy: Policy, calibration: Episodes) -> list[Policy]:
+def _settings(policy: Policy, calibration: Episodes, strict: bool) -> list[Policy]:
     """The policy at the settings that are tried within each limit."""
-    if policy.traits.limit:
-        thresholds = first_settings(policy, calibration.run, "threshold")
-        return [policy.with_hysteresis(threshold) for threshold in thresholds[::EVERY]]
+    if policy.traits.limit or policy.setting_name == "threshold":
+        if strict:
+            thresholds = strict_thresholds(policy, calibration.run)
+        else:
+            thresholds = first_settings(policy, calibration.run, "threshold")[::EVERY]
+        return [policy.with_hysteresis(threshold) for threshold in thresholds]
     settings = first_settings(policy, calibration.run)
     return [policy.with_setting(setting) for setting in settings[::EVERY]]
 

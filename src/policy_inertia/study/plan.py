@@ -108,7 +108,8 @@ class Study:
     """Experiments that share their seeds and their schedule.
 
     `shared` names other studies whose records are read too: a run that both need is trained once.
-    `limits_by` is what must be within a budget when a limit is chosen for it.
+    `limits_by` is what must be within a budget when a limit is chosen for it; with the mean, as in
+    the first studies of limits, the thresholds inside a limit are theirs too.
     """
 
     name: str

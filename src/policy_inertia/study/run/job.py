@@ -157,7 +157,10 @@ def _choices(extra: Extra, policy: Policy, config: RunConfig, limits_by: Rule) -
     if not extra.budget:
         return lambda threshold: (policy.with_hysteresis(threshold), {})
     if extra.limits:
-        rows = within_limits(policy, env, episodes, config.seed, LIMITS, extra.tuned, kwargs)
+        strict = limits_by == UPPER_BOUND  # the first studies chose by the mean, and had others
+        rows = within_limits(
+            policy, env, episodes, config.seed, LIMITS, extra.tuned, kwargs, strict
+        )
 
         def best(budget: float) -> tuple[Policy, dict[str, Any]]:
             chosen = best_within(rows, budget, limits_by)
