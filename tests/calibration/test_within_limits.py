@@ -1,8 +1,10 @@
 """A policy within many limits, and the best one by a budget."""
 
+import numpy as np
 import pytest
 
 from policy_inertia import InputError, Limit, evaluate
+from policy_inertia.calibration.first_settings import STRICT, _Gaps
 from policy_inertia.calibration.within_limits import LIMITS, Measured, best_within, within_limits
 from policy_inertia.metrics.estimates import upper_bound
 from policy_inertia.seeds import Stream, stream_seed
@@ -38,6 +40,21 @@ def test_thresholds_and_prices_are_tuned_inside_each_limit() -> None:
         assert settings[: len(rows) // 2] == settings[len(rows) // 2 :]
         assert settings[0] == 0
         assert {row.policy.limit for row in rows} == set(TWO)
+
+
+def test_strict_thresholds_lie_where_a_policy_hardly_ever_switches() -> None:
+    policy = fresh("dqn", probes.Both, hidden=(8,))
+    gaps = np.arange(1.0, 65.0)  # 64 gaps between the best action and another one
+    recorder = _Gaps(policy)
+    recorder.gaps = [gaps]
+    by_hand = [0, *(1 + 63 * q for q in (0.25, 0.5, 0.75, 0.875, 0.9375, 31 / 32, 63 / 64, 1))]
+    assert recorder.quantiles(np.array(STRICT)) == pytest.approx(by_hand)
+    rows, even = (
+        within_limits(policy, probes.Both, 2, limits=TWO, tuned=True, strict=strict)
+        for strict in (True, False)
+    )
+    shares = [[row.policy.hysteresis for row in own] for own in (rows, even)]
+    assert shares[0] != shares[1]
 
 
 def test_best_return_within_the_budget_is_chosen() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from policy_inertia import Policy, evaluate
 from policy_inertia.actions.bucket import Limit
-from policy_inertia.calibration.first_settings import first_settings
+from policy_inertia.calibration.first_settings import first_settings, strict_thresholds
 from policy_inertia.calibration.sweep import calibrate
 from policy_inertia.calibration.within_limits import EVERY, within_limits
 from policy_inertia.metrics.limit_violations import count_violations
@@ -58,9 +58,8 @@ def test_budget_is_reached_by_a_limit_that_the_final_episodes_keep(
     assert violations_of_episodes(episodes, limit.rate, limit.burst) == []
     assert chosen["violations"] == 0
     assert chosen["chosen_by"] == "upper bound"
-    settings_within = len(first_settings(Policy.load(finished), lambda p: evaluate_some(p, config)))
-    tried = 1 if name == "limits" else -(-settings_within // EVERY)
-    assert chosen["trials"] == len(LIMITS) * tried
+    settings = strict_thresholds(Policy.load(finished), lambda p: evaluate_some(p, config))
+    assert chosen["trials"] == len(LIMITS) * (1 if name == "limits" else len(settings))
 
 
 def evaluate_some(policy: Predictor, config: RunConfig) -> Evaluation:
@@ -85,6 +84,18 @@ def test_a_study_may_choose_limits_by_the_mean(
     (copy / "limits.json").unlink()
     job.evaluate_extra(copy, config, "limits", [budget])
     assert "unreachable" in read_extra(copy, config.steps, "limits")[repr(budget)]
+
+
+def test_such_a_study_keeps_its_thresholds_inside_a_limit(
+    config: RunConfig, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "LIMITS", LIMITS)
+    copy = Path(shutil.copytree(finished, tmp_path / "run"))
+    (copy / "tuned_limits.json").unlink(missing_ok=True)
+    job.evaluate_extra(copy, config, "tuned_limits", [0.9], "mean")
+    chosen = read_extra(copy, config.steps, "tuned_limits")["0.9"]
+    settings = first_settings(Policy.load(copy), lambda p: evaluate_some(p, config))
+    assert chosen["trials"] == len(LIMITS) * len(settings[::EVERY])
 
 
 def test_a_violation_is_found_in_the_final_episodes(
