@@ -44,10 +44,10 @@ def test_thresholds_and_prices_are_tuned_inside_each_limit() -> None:
 
 def test_strict_thresholds_lie_where_a_policy_hardly_ever_switches() -> None:
     policy = fresh("dqn", probes.Both, hidden=(8,))
-    gaps = np.arange(1.0, 65.0)  # 64 gaps between the best action and another one
+    gaps = np.arange(101.0)  # between the best action and another one
     recorder = _Gaps(policy)
     recorder.gaps = [gaps]
-    by_hand = [0, *(1 + 63 * q for q in (0.25, 0.5, 0.75, 0.875, 0.9375, 31 / 32, 63 / 64, 1))]
+    by_hand = [0, 25, 50, 70, 80, 85, 90, *range(92, 101)]
     assert recorder.quantiles(np.array(STRICT)) == pytest.approx(by_hand)
     rows, even = (
         within_limits(policy, probes.Both, 2, limits=TWO, tuned=True, strict=strict)
